@@ -1,0 +1,27 @@
+/**
+ * `sandbox.json`: the only configuration that code inside a sandbox reads (S8). The host writes it into the merged
+ * configuration's tar, so it reaches the container's memory file system and never a disk.
+ */
+import * as z from 'zod/mini';
+
+export const SANDBOX_CONFIG_VERSION = 1;
+
+export const SandboxConfig = z.object({
+  version: z.literal(SANDBOX_CONFIG_VERSION),
+  /** Installation prefix, container name, domain and canonical project path. */
+  prefix: z.string(),
+  name: z.string(),
+  domain: z.string(),
+  project: z.string(),
+  /** Minutes without anything alive after which the container ends. */
+  idleStopMinutes: z.number(),
+  /** Names below /home/pi that are linked into the domain's home from the shared volume (S2). */
+  sharedLinks: z.array(z.string()),
+  /** Keep pi packages in the domain's volume instead of the shared one (S5). */
+  privatePackages: z.boolean(),
+  /** The host's certificate bundle is in the tar as `ca-certificates.crt` (S10). */
+  trustHostCertificates: z.boolean(),
+  /** Every source of the merged settings' `packages`, so that pi may go online to install a missing one (S8). */
+  packages: z.array(z.string()),
+});
+export type SandboxConfig = z.infer<typeof SandboxConfig>;
