@@ -1,0 +1,14 @@
+/** The frame protocol that every terminal, relay and supervisor connection speaks; see README.md. */
+export { type Closing, FrameConnection, type FrameHandler, type StreamPair } from './connection.ts';
+export { FrameDecoder } from './decoder.ts';
+export { INPUT_WINDOW_BYTES, InputCredit, InputLedger, sendInput } from './flow.ts';
+export {
+  encodeFrame,
+  type Frame,
+  type FrameType,
+  MAX_PAYLOAD_BYTES,
+  PIECE_BYTES,
+  WireError,
+} from './frame.ts';
+export * from './protocol.ts';
+export * from './sandbox-config.ts';
