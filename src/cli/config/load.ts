@@ -1,0 +1,211 @@
+/** `.env` and the process environment -> one typed, validated Config (S6, S7). */
+import { join, resolve } from 'node:path';
+import { ConfigError, messageOf } from '../../lib/errors.ts';
+import { type DomainId, domainKey, ONLY_DOMAIN } from './domain-id.ts';
+import { type EnvEntry, readEnvFile } from './env-file.ts';
+import { type CanonicalPath, canonicalPath, expandPath } from './host-path.ts';
+import { keyWarnings } from './key-warnings.ts';
+import { DomainSettings, isSettingName, type SettingName, Settings } from './keys.ts';
+import { shown } from './values.ts';
+
+/** In front of every key in the process environment. */
+export const ENVIRONMENT_PREFIX = 'PI_SANDBOX_';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface Domain {
+  readonly id: DomainId;
+  /** The domain in the names of its keys. */
+  readonly key: string;
+  /** Canonical host directories whose projects belong to it. */
+  readonly paths: readonly CanonicalPath[];
+  /** Days; 0 keeps everything. */
+  readonly sessionsRetentionDays: number;
+}
+
+/** The whole configuration of the host's side. Sizes in bytes. */
+export interface Config extends Omit<Settings, 'DOMAINS'> {
+  /** The configuration directory, absolute; it need not exist. */
+  readonly directory: string;
+  readonly home: string;
+  /** At least one. */
+  readonly domains: readonly Domain[];
+  /** One line each, for standard error. */
+  readonly warnings: readonly string[];
+  /** Where each given key was read: `file:line` or `environment variable X`. */
+  readonly origins: ReadonlyMap<string, string>;
+}
+
+export interface LoadOptions {
+  readonly env: Environment;
+  readonly home: string;
+  /** From where a relative `PI_SANDBOX_CONFIG_DIR` counts. */
+  readonly cwd?: string;
+}
+
+/**
+ * Reads and validates the configuration.
+ *
+ * @throws ConfigError for the first bad key, naming key, value, place and what is allowed.
+ */
+export async function loadConfig(options: LoadOptions): Promise<Config> {
+  const { config, problems } = await examineConfig(options);
+  const [first, ...others] = problems;
+  if (first !== undefined) {
+    const more =
+      others.length === 0 ? undefined : `${others.length} more; all are listed by: pi-sandbox config check`;
+    throw more === undefined
+      ? first
+      : new ConfigError(first.where, first.message.slice(first.where.length + 2), { hint: more });
+  }
+  if (config === undefined) throw new ConfigError(configDirectory(options), 'cannot be read');
+  return config;
+}
+
+/** As {@link loadConfig}, with every problem found instead of the first (for `config check`). */
+export async function examineConfig(
+  options: LoadOptions,
+): Promise<{ config: Config | undefined; problems: readonly ConfigError[] }> {
+  const directory = configDirectory(options);
+  const problems: ConfigError[] = [];
+  const { entries, warnings } = await readEntries(directory, options.env);
+  const settings = checkSettings(entries, problems);
+  if (settings === undefined) return { config: undefined, problems };
+  const ids = settings.DOMAINS ?? [ONLY_DOMAIN];
+  const domains: Domain[] = [];
+  for (const id of ids) domains.push(await readDomain(id, entries, settings, options.home, problems));
+  checkDomainNames(ids, settings.DEFAULT_DOMAIN, entries, problems);
+  const { DOMAINS: _, ...rest } = settings;
+  for (const key of ['CA_CERTIFICATES', 'IMAGE_EXTRA'] as const) {
+    const path = rest[key];
+    if (path !== undefined) rest[key] = expandPath(path, options.home, directory);
+  }
+  const config: Config = {
+    ...rest,
+    directory,
+    home: options.home,
+    domains,
+    warnings: [...warnings, ...keyWarnings(entries, domains)],
+    origins: new Map([...entries].map(([key, entry]) => [key, entry.where])),
+  };
+  return { config, problems };
+}
+
+/** `$PI_SANDBOX_CONFIG_DIR`, else `pi-sandbox` in the XDG configuration directory. */
+export function configDirectory({ env, home, cwd = home }: LoadOptions): string {
+  const own = env[`${ENVIRONMENT_PREFIX}CONFIG_DIR`];
+  if (own) return expandPath(own, home, cwd);
+  const xdg = env.XDG_CONFIG_HOME;
+  // The XDG specification says that a relative path there is invalid and to be ignored.
+  return xdg?.startsWith('/')
+    ? join(resolve(xdg), 'pi-sandbox')
+    : join(resolve(home), '.config', 'pi-sandbox');
+}
+
+async function readEntries(directory: string, env: Environment) {
+  const file = await readEnvFile(join(directory, '.env'));
+  const entries = new Map(file?.entries ?? []);
+  for (const [name, value] of Object.entries(env)) {
+    if (value === undefined || !name.startsWith(ENVIRONMENT_PREFIX)) continue;
+    entries.set(name.slice(ENVIRONMENT_PREFIX.length), { value, where: `environment variable ${name}` });
+  }
+  const warnings = (file?.ignored ?? []).map(
+    (where) => `${where}: this line is not KEY=value and has no effect`,
+  );
+  return { entries, warnings };
+}
+
+/** An empty value means the default, in the environment too: so one variable can switch a file's key off. */
+function given(entries: ReadonlyMap<string, EnvEntry>, key: string): string | undefined {
+  const value = entries.get(key)?.value.trim();
+  return value === '' ? undefined : value;
+}
+
+function checkSettings(
+  entries: ReadonlyMap<string, EnvEntry>,
+  problems: ConfigError[],
+): Settings | undefined {
+  const raw: Partial<Record<SettingName, string>> = {};
+  for (const key of entries.keys()) {
+    const value = given(entries, key);
+    if (isSettingName(key) && value !== undefined) raw[key] = value;
+  }
+  const result = Settings.safeParse(raw);
+  if (result.success) return result.data;
+  for (const issue of result.error.issues) {
+    const key = String(issue.path[0]);
+    problems.push(badValue(entries, key, issue.message));
+  }
+  return undefined;
+}
+
+/** Key, value, where, and what is allowed; of PASS_ENV never what follows a "=", which is likely a secret (S10). */
+function badValue(entries: ReadonlyMap<string, EnvEntry>, key: string, allowed: string): ConfigError {
+  const entry = entries.get(key);
+  const value = entry?.value ?? '';
+  const visible = key === 'PASS_ENV' ? value.replace(/=[^,]*/g, '=***') : value;
+  return new ConfigError(entry?.where ?? key, `${key} is "${shown(visible)}"; allowed: ${allowed}`);
+}
+
+async function readDomain(
+  id: DomainId,
+  entries: ReadonlyMap<string, EnvEntry>,
+  settings: Settings,
+  home: string,
+  problems: ConfigError[],
+): Promise<Domain> {
+  const key = domainKey(id);
+  const raw: Record<string, string | undefined> = {};
+  for (const template of Object.keys(DomainSettings.shape))
+    raw[template] = given(entries, template.replace('<ID>', key));
+  const result = DomainSettings.safeParse(raw);
+  for (const issue of result.error?.issues ?? []) {
+    problems.push(badValue(entries, String(issue.path[0]).replace('<ID>', key), issue.message));
+  }
+  const paths: CanonicalPath[] = [];
+  for (const path of result.data?.['DOMAIN_<ID>_PATHS'] ?? []) {
+    try {
+      paths.push(await canonicalPath(expandPath(path, home, home)));
+    } catch (error) {
+      const where = entries.get(`DOMAIN_${key}_PATHS`)?.where ?? '.env';
+      problems.push(
+        new ConfigError(
+          where,
+          `DOMAIN_${key}_PATHS: "${shown(path)}" cannot be resolved: ${messageOf(error)}`,
+        ),
+      );
+    }
+  }
+  const own = result.data?.['SESSIONS_<ID>_RETENTION_DAYS'];
+  return {
+    id,
+    key,
+    paths: [...new Set(paths)],
+    sessionsRetentionDays: own ?? settings.SESSIONS_RETENTION_DAYS,
+  };
+}
+
+function checkDomainNames(
+  ids: readonly DomainId[],
+  fallback: DomainId | undefined,
+  entries: ReadonlyMap<string, EnvEntry>,
+  problems: ConfigError[],
+): void {
+  const byKey = new Map<string, DomainId>();
+  for (const id of ids) {
+    const other = byKey.get(domainKey(id));
+    if (other !== undefined) {
+      const where = entries.get('DOMAINS')?.where ?? 'DOMAINS';
+      problems.push(
+        new ConfigError(
+          where,
+          `DOMAINS: "${other}" and "${id}" would share the keys DOMAIN_${domainKey(id)}_…; rename one`,
+        ),
+      );
+    }
+    byKey.set(domainKey(id), id);
+  }
+  if (fallback !== undefined && !ids.includes(fallback)) {
+    problems.push(badValue(entries, 'DEFAULT_DOMAIN', `one of DOMAINS: ${ids.join(', ')}`));
+  }
+}
