@@ -100,7 +100,10 @@ export type OpenRequest = z.infer<typeof OpenRequest>;
  * is ending and the client starts over; `refused` is final and says why.
  */
 export const OpenReply = z.discriminatedUnion('answer', [
-  z.object({ answer: z.literal('accepted'), /** For `status`: the status. */ value: z.optional(z.unknown()) }),
+  z.object({
+    answer: z.literal('accepted'),
+    /** For `status`: the status. */ value: z.optional(z.unknown()),
+  }),
   z.object({ answer: z.literal('closing') }),
   z.object({ answer: z.literal('refused'), message: text, hint: z.optional(text), exitCode: z.int() }),
 ]);
