@@ -69,6 +69,7 @@ export const LogsRequest = z.object({
   tail: z.int().check(z.minimum(0), z.maximum(100_000)),
   follow: z.boolean(),
 });
+export type LogsRequest = z.infer<typeof LogsRequest>;
 
 /** Ends the sandbox as `stop` does; answered by `reply` before it begins. */
 export const StopRequest = z.object({ verb: z.literal('stop'), reason: text });

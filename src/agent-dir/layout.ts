@@ -1,0 +1,163 @@
+/**
+ * The one map of paths in a sandbox: what pi's agent directory and the domain's home hold, and which volume each
+ * part really lives in (the table of 1-sandbox.md; S2, S3, S4, S5).
+ *
+ * The agent directory itself is a directory of links in the container's memory. Thus pi's lock directories beside
+ * a linked file are private to the container, and a program that renames a file over a link replaces only a
+ * private link, which the supervisor then puts right (S4).
+ */
+
+/** Where the parts of a sandbox are. Everything else is derived from these. */
+export interface Roots {
+  /** Mount of the shared volume: `/home/pi`, or elsewhere when the project itself lies below `/home/pi`. */
+  readonly shared: string;
+  /** Mount of the domain's state volume. */
+  readonly domain: string;
+  /** Mount of the domain's Session history. */
+  readonly sessions: string;
+  /** The container's memory: agent directory and merged configuration. */
+  readonly memory: string;
+  /** `XDG_RUNTIME_DIR`: sockets and locks of this container. */
+  readonly runtime: string;
+}
+
+export const SANDBOX_HOME = '/home/pi';
+
+/** The roots as mounted in a container whose user is `uid`. */
+export function sandboxRoots(uid: number, shared: string = SANDBOX_HOME): Roots {
+  return {
+    shared,
+    domain: `${SANDBOX_HOME}/.pi/domain`,
+    sessions: `${SANDBOX_HOME}/.pi/agent/sessions`,
+    memory: '/run/pi-session',
+    runtime: `/run/user/${uid}`,
+  };
+}
+
+/** Where the shared volume is mounted when `/home/pi` must not get the project's mount point (S17). */
+export const SHARED_ASIDE = '/run/pi-agent-state';
+
+export interface Paths {
+  readonly agent: string;
+  readonly home: string;
+  readonly sharedAgent: string;
+  readonly domainAgent: string;
+  readonly sessionLocks: string;
+  readonly sandboxLogs: string;
+  readonly socketDirectory: string;
+  readonly socket: string;
+  readonly token: string;
+  readonly startTurn: string;
+  readonly accounts: string;
+  readonly certificates: string;
+}
+
+export function pathsOf(roots: Roots): Paths {
+  const socketDirectory = `${roots.runtime}/pi-sandbox`;
+  return {
+    agent: `${roots.memory}/agent`,
+    home: `${roots.domain}/home`,
+    sharedAgent: `${roots.shared}/.pi/agent`,
+    domainAgent: `${roots.domain}/agent`,
+    sessionLocks: `${roots.domain}/locks/sessions`,
+    sandboxLogs: `${roots.domain}/logs/sandboxes`,
+    socketDirectory,
+    socket: `${socketDirectory}/supervisor.sock`,
+    token: `${socketDirectory}/token`,
+    startTurn: `${socketDirectory}/start-turn.lock`,
+    accounts: `${roots.memory}/etc`,
+    certificates: `${roots.memory}/ca-certificates.crt`,
+  };
+}
+
+/** What stands behind a link: a directory is made at once, a file appears when somebody writes it. */
+export type Behind = 'file' | 'directory';
+
+export interface Link {
+  /** Name in the agent directory. */
+  readonly name: string;
+  readonly target: string;
+  readonly behind: Behind;
+  /** Which volume it belongs to; `memory` is gone with the container. */
+  readonly owner: 'shared' | 'domain' | 'sessions' | 'memory';
+}
+
+const SHARED_FILES = ['auth.json', 'models-store.json'];
+const SHARED_DIRECTORIES = ['bin'];
+const PACKAGE_DIRECTORIES = ['npm', 'git'];
+/** Files of the merged configuration that pi reads and writes (S8). */
+export const MERGED_FILES = ['settings.json', 'mcp.json', 'models.json', 'AGENTS.md'];
+const CONFIG_FILES = ['keybindings.json', 'SYSTEM.md', 'APPEND_SYSTEM.md'];
+const CONFIG_DIRECTORIES = ['extensions', 'skills', 'prompts', 'themes'];
+const DOMAIN_FILES = ['MEMORY.md', 'USER.md', 'crashes.json', 'mcp.log', 'mcp.log.1', 'pi-debug.log'];
+const DOMAIN_DIRECTORIES = [
+  'multi-agent-sessions',
+  'work',
+  'worktrees',
+  'state',
+  'cache',
+  'okf-memory',
+  'agents',
+  'tmp',
+];
+
+/** File of the agent directory that is no link but a private copy kept in step with the shared one (S4). */
+export const TRUST_FILE = 'trust.json';
+
+/** Every link of the agent directory. `privatePackages` moves pi packages into the domain (S5). */
+export function agentLinks(roots: Roots, options: { privatePackages: boolean }): Link[] {
+  const { sharedAgent, domainAgent } = pathsOf(roots);
+  const links = (names: string[], directory: string, behind: Behind, owner: Link['owner']): Link[] =>
+    names.map((name) => ({ name, target: `${directory}/${name}`, behind, owner }));
+  const packages: [string, Link['owner']] = options.privatePackages ? [domainAgent, 'domain'] : [sharedAgent, 'shared'];
+  return [
+    ...links(SHARED_FILES, sharedAgent, 'file', 'shared'),
+    ...links(SHARED_DIRECTORIES, sharedAgent, 'directory', 'shared'),
+    ...links(PACKAGE_DIRECTORIES, packages[0], 'directory', packages[1]),
+    { name: 'sessions', target: roots.sessions, behind: 'directory', owner: 'sessions' },
+    ...links(MERGED_FILES, roots.memory, 'file', 'memory'),
+    ...links(CONFIG_FILES, `${roots.memory}/config`, 'file', 'memory'),
+    ...links(CONFIG_DIRECTORIES, `${roots.memory}/config`, 'directory', 'memory'),
+    { name: 'mcp-auth.json', target: `${roots.domain}/mcp-auth.json`, behind: 'file', owner: 'domain' },
+    ...links(DOMAIN_FILES, domainAgent, 'file', 'domain'),
+    ...links(DOMAIN_DIRECTORIES, domainAgent, 'directory', 'domain'),
+  ];
+}
+
+/** Sign-ins of command-line tools: name below a home directory, and its directory in the domain (S3). */
+export function signInLinks(roots: Roots): { name: string; target: string }[] {
+  const cli = `${roots.domain}/cli`;
+  return [
+    { name: '.config/stackit', target: `${cli}/stackit` },
+    { name: '.config/hcloud', target: `${cli}/hcloud` },
+    { name: '.config/gh', target: `${cli}/gh` },
+    { name: '.kube', target: `${cli}/kube` },
+    { name: '.talos', target: `${cli}/talos` },
+  ];
+}
+
+/** Linked from the shared volume into every domain's home; `SHARED_LINKS` adds to them (S2). */
+export const SHARED_HOME_LINKS = ['.cache', '.pi-lens'];
+
+/** Variables that every process of a sandbox gets, also one started by the engine's exec (S3). */
+export function sandboxEnvironment(roots: Roots): Record<string, string> {
+  const paths = pathsOf(roots);
+  const cli = `${roots.domain}/cli`;
+  return {
+    HOME: paths.home,
+    USER: 'pi',
+    LOGNAME: 'pi',
+    PI_CODING_AGENT_DIR: paths.agent,
+    XDG_RUNTIME_DIR: roots.runtime,
+    XDG_STATE_HOME: `${roots.domain}/state`,
+    XDG_DATA_HOME: `${roots.domain}/data`,
+    HERMIT_STATE_DIR: `${cli}/hermit`,
+    GH_CONFIG_DIR: `${cli}/gh`,
+    KUBECONFIG: `${cli}/kube/config`,
+    TALOSCONFIG: `${cli}/talos/config`,
+    HCLOUD_CONFIG: `${cli}/hcloud/cli.toml`,
+    PI_SANDBOX_LOCK_DIR: paths.sessionLocks,
+    PI_SKIP_VERSION_CHECK: '1',
+    PI_TELEMETRY: '0',
+  };
+}

@@ -1,0 +1,100 @@
+import { sandboxEnvironment, sandboxRoots } from '../../agent-dir/index.ts';
+import type { ContainerSpec, MountSpec } from '../../engine/index.ts';
+import { domainLabels, LABELS, type Sandbox } from './sandbox.ts';
+
+const MEBIBYTE = 2 ** 20;
+/** Holds the agent directory's links and one or two merges of the configuration, each bounded. */
+const SESSION_TMPFS_BYTES = 160 * MEBIBYTE;
+const RUNTIME_TMPFS_BYTES = 16 * MEBIBYTE;
+
+/** What `start` may ask of a new container beyond its project and domain (S14). */
+export interface ContainerOptions {
+  readonly memoryBytes: number;
+  readonly cpus?: number | undefined;
+  readonly readOnlyProject: boolean;
+  readonly mounts: readonly MountSpec[];
+  readonly alias?: string | undefined;
+  /** Proxy, locale and certificate variables of every process in the container. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/**
+ * The container of a sandbox, locked down (S17): no capabilities, no new privileges, read-only root, not root, limits,
+ * no engine socket, and no host path but the project and what the user named.
+ */
+export function containerSpec(
+  sandbox: Sandbox,
+  image: string,
+  network: ContainerSpec['network'],
+  options: ContainerOptions,
+): ContainerSpec {
+  const { user, config, project, volumes } = sandbox;
+  const roots = sandboxRoots(user.uid, sandbox.sharedRoot);
+  const owned = { uid: user.uid, gid: user.gid };
+  return {
+    name: sandbox.name,
+    image,
+    user: `${user.uid}:${user.gid}`,
+    workdir: project.canonical,
+    hostname: hostName(sandbox),
+    env: {
+      ...sandboxEnvironment(roots),
+      ...compileCacheEnvironment(user.uid),
+      ...options.environment,
+      PI_SANDBOX_SHARED: roots.shared,
+    },
+    labels: {
+      ...domainLabels(sandbox, 'sandbox'),
+      [LABELS.project]: project.canonical,
+      ...(options.alias === undefined ? {} : { [LABELS.alias]: options.alias }),
+    },
+    mounts: [
+      { type: 'volume', source: volumes.agentState, target: roots.shared, noCopy: true },
+      { type: 'volume', source: volumes.sessions, target: roots.sessions, noCopy: true },
+      { type: 'volume', source: volumes.domainState, target: roots.domain, noCopy: true },
+      { type: 'bind', source: project.canonical, target: project.canonical, readOnly: options.readOnlyProject },
+      ...options.mounts,
+    ],
+    tmpfs: [
+      { target: roots.memory, sizeBytes: SESSION_TMPFS_BYTES, mode: 0o700, ...owned },
+      { target: roots.runtime, sizeBytes: RUNTIME_TMPFS_BYTES, mode: 0o700, ...owned },
+      // go run, npx and node-gyp execute what they put here.
+      { target: '/tmp', sizeBytes: config.TMP_SIZE, mode: 0o1777, exec: true },
+      ...(sandbox.sharedRoot === '/home/pi' ? [] : homeInMemory(owned)),
+    ],
+    network,
+    limits: {
+      memoryBytes: options.memoryBytes,
+      pids: config.PIDS,
+      ...(options.cpus === undefined ? {} : { cpus: options.cpus }),
+    },
+    readOnlyRoot: true,
+    capDropAll: true,
+    noNewPrivileges: true,
+    autoRemove: true,
+    openStdin: true,
+    // What pi prints is the domain's words: none of it may land on the engine's disk.
+    discardLogs: true,
+  };
+}
+
+/** A project below /home/pi must leave no mount point in the shared volume, so /home/pi is memory there (S17). */
+function homeInMemory(owned: { uid: number; gid: number }): ContainerSpec['tmpfs'] & object {
+  return ['/home/pi', '/home/pi/.pi', '/home/pi/.pi/agent'].map((target) => ({
+    target,
+    sizeBytes: 16 * MEBIBYTE,
+    mode: 0o755,
+    ...owned,
+  }));
+}
+
+/** The image's baked cache belongs to uid 1000; other users reach it through a link in the container's memory. */
+function compileCacheEnvironment(uid: number): Record<string, string> {
+  return uid === 1000 ? {} : { NODE_COMPILE_CACHE: '/run/pi-session/compile-cache' };
+}
+
+/** A prompt that says where one is; at most 63 of what a host name may hold. */
+function hostName({ domain, project }: Sandbox): string {
+  const slug = `${domain}-${project.canonical.split('/').at(-1) ?? ''}`.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+  return slug.slice(0, 40).replace(/^-+|-+$/g, '') || 'sandbox';
+}

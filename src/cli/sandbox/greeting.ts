@@ -1,0 +1,80 @@
+import { PiSandboxError, UsageError } from '../../lib/errors.ts';
+import { FrameConnection, type OpenReply, type OpenRequest, PROTOCOL, type Status } from '../../wire/index.ts';
+import type { ProgramStreams } from '../../engine/index.ts';
+
+/** The sandbox understood and said no; the message, the next step and the exit code are its own. */
+export class SandboxRefusedError extends PiSandboxError {
+  readonly exitCode: number;
+
+  constructor(reply: Extract<OpenReply, { answer: 'refused' }>) {
+    super(reply.message, { hint: reply.hint });
+    this.exitCode = reply.exitCode;
+  }
+}
+
+/** How a request was met: `lost` and `closing` mean that nothing has happened and one may start over. */
+export type Greeting =
+  | { answer: 'accepted'; connection: FrameConnection; value: unknown }
+  | { answer: 'closing' | 'lost' };
+
+/** A request, and the tar that it announces if it brings a configuration. */
+export interface Opening {
+  request: OpenRequest;
+  merge?: Buffer | undefined;
+  onStatus: (status: Status) => void;
+}
+
+/**
+ * Sends a request over a program's streams and waits for the answer.
+ *
+ * @throws SandboxRefusedError for a final no
+ */
+export async function open(streams: ProgramStreams, token: string | undefined, opening: Opening): Promise<Greeting> {
+  const connection = new FrameConnection({ input: streams.stdout, output: streams.stdin });
+  connection.send({
+    type: 'hello',
+    value: { protocol: PROTOCOL, version: PI_SANDBOX_VERSION, ...(token === undefined ? {} : { token }) },
+  });
+  connection.send({ type: 'open', value: opening.request });
+  if (opening.merge !== undefined) connection.send({ type: 'blob', bytes: opening.merge });
+  for (;;) {
+    const frame = await connection.read();
+    if (frame === undefined) return { answer: 'lost' };
+    if (frame.type === 'hello' && frame.value.protocol !== PROTOCOL) throw otherProtocol(frame.value.version);
+    if (frame.type === 'status') opening.onStatus(frame.value);
+    if (frame.type !== 'reply') continue;
+    if (frame.value.answer === 'accepted') return { answer: 'accepted', connection, value: frame.value.value };
+    connection.destroy();
+    if (frame.value.answer === 'refused') throw new SandboxRefusedError(frame.value);
+    return { answer: 'closing' };
+  }
+}
+
+/** Reads the one line that the bridge prints before the frames begin; undefined when it ends without one. */
+export function readToken(streams: ProgramStreams): Promise<string | undefined> {
+  const { stdout } = streams;
+  return new Promise((resolve) => {
+    let seen = Buffer.alloc(0);
+    const finish = (token: string | undefined): void => {
+      stdout.off('data', take).off('end', fail).off('close', fail);
+      stdout.pause();
+      resolve(token);
+    };
+    const fail = (): void => finish(undefined);
+    const take = (chunk: Buffer): void => {
+      seen = Buffer.concat([seen, chunk]);
+      const end = seen.indexOf(0x0a);
+      if (end < 0 && seen.length < 1_024) return;
+      const rest = seen.subarray(end + 1);
+      finish(end < 0 ? undefined : seen.subarray(0, end).toString('latin1'));
+      if (rest.length > 0) stdout.unshift(rest);
+    };
+    stdout.on('data', take).once('end', fail).once('close', fail);
+  });
+}
+
+function otherProtocol(version: string): UsageError {
+  return new UsageError(`the running sandbox was started by version ${version}, which this command cannot talk to`, {
+    hint: 'pi-sandbox stop, then start again',
+  });
+}

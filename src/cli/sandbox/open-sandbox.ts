@@ -1,0 +1,180 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Engine, ExecSession } from '../../engine/index.ts';
+import { OperationError, TimeoutError, UsageError } from '../../lib/errors.ts';
+import type { FrameConnection } from '../../wire/index.ts';
+import { type ContainerOptions, containerSpec } from './container-spec.ts';
+import { type Opening, open, readToken } from './greeting.ts';
+import { ensureNetwork, findNetwork } from './network.ts';
+import type { Sandbox } from './sandbox.ts';
+import { createVolumes, volumesExist } from './volumes.ts';
+
+/** How long a start waits for a container that is coming up or going away. */
+const DEADLINE_MS = 90_000;
+/** A container that was created and never started in this time belongs to a start that died. */
+const ABANDONED_MS = 20_000;
+const BRIDGE = '/opt/pi-sandbox/bin/bridge';
+
+export interface StartPlan {
+  engine: Engine;
+  sandbox: Sandbox;
+  options: ContainerOptions;
+  /** Options given by the user that only a new container can take. */
+  onlyForNew: readonly string[];
+  network: 'open' | 'none';
+  /** The image to run, its name known without asking the engine. */
+  image: string;
+  /** Builds the image; called when the engine does not have it. */
+  buildImage: () => Promise<void>;
+  /** The request with its configuration, ready some milliseconds after the engine was first asked. */
+  opening: Promise<Opening>;
+  debug: (line: string) => void;
+}
+
+export interface OpenedSandbox {
+  connection: FrameConnection;
+  joined: boolean;
+}
+
+type Attempt = OpenedSandbox | { again: string };
+
+/**
+ * Starts the project's container or joins it, and hands it the request. Creating the name is the lock; everything
+ * before the sandbox's own `accepted` is tried again, whatever the engine's error was, until the deadline (S14).
+ */
+export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
+  const { engine, sandbox } = plan;
+  // Asked at once: a warm start needs the first answer only, a cold one all three.
+  const ready = Promise.all([volumesExist(engine, sandbox), networkOf(plan, findNetwork)]);
+  ready.catch(() => undefined);
+  const joined = await join(plan);
+  if ('connection' in joined) return joined;
+  let [volumes, network] = await ready;
+  const started = Date.now();
+  for (let pause = 20; Date.now() - started < DEADLINE_MS; pause = Math.min(pause * 1.5, 500)) {
+    if (!volumes) {
+      await createVolumesOrBuild(plan);
+      volumes = true;
+    }
+    network ??= await networkOf(plan, ensureNetwork);
+    const attempt = await create(plan, network);
+    if ('connection' in attempt) return attempt;
+    plan.debug(attempt.again);
+    if (attempt.again === 'no-such-network') network = undefined;
+    else await sleep(pause + Math.random() * pause);
+  }
+  throw new TimeoutError(`the sandbox ${sandbox.name} did not come up within ${DEADLINE_MS / 1000} s`, {
+    hint: `see what the engine says of it, or remove it: docker rm -f ${sandbox.name}`,
+  });
+}
+
+/** Asks a running container's supervisor; `again` when there is none, or it is about to end. */
+export async function join(plan: Pick<StartPlan, 'engine' | 'sandbox' | 'opening' | 'onlyForNew'>): Promise<Attempt> {
+  const { engine, sandbox, onlyForNew } = plan;
+  const session = await engine.containers.exec(sandbox.name, { command: [BRIDGE] });
+  if (session.outcome !== 'running') return { again: `join: ${session.message}` };
+  const errors = collect(session);
+  const token = await readToken(session);
+  if (token === undefined) {
+    session.disconnect();
+    return { again: `join: ${errors()}` };
+  }
+  if (onlyForNew.length > 0) {
+    session.disconnect();
+    throw new UsageError(`the sandbox of ${sandbox.project.display} is running, and ${onlyForNew.join(', ')} can be given to a new one only`, {
+      hint: `pi-sandbox stop ${sandbox.project.display}`,
+    });
+  }
+  const greeting = await open(session, token, await plan.opening);
+  if (greeting.answer !== 'accepted') return { again: `join: ${greeting.answer}` };
+  return { connection: greeting.connection, joined: true };
+}
+
+async function create(plan: StartPlan, network: string): Promise<Attempt> {
+  const { engine, sandbox, image, options } = plan;
+  const spec = containerSpec(sandbox, image, network === '' ? { mode: 'none' } : { mode: 'named', name: network }, options);
+  const created = await engine.containers.create(spec);
+  switch (created.outcome) {
+    case 'created':
+      return startCreated(plan, created.id);
+    case 'no-such-image':
+      await plan.buildImage();
+      return { again: 'image built' };
+    case 'no-such-network':
+      return { again: 'no-such-network' };
+    case 'conflict':
+      return joinOrClear(plan);
+  }
+}
+
+/** The container is ours: attach before it starts, so that nothing is missed, and speak to it directly. */
+async function startCreated(plan: StartPlan, id: string): Promise<Attempt> {
+  const { engine } = plan;
+  const removeOnExit = removeWhenInterrupted(engine, id);
+  try {
+    const streams = await engine.containers.attach(id);
+    const errors = collect(streams);
+    const started = await engine.containers.start(id);
+    if (started.outcome !== 'started' && started.outcome !== 'already-started') {
+      streams.disconnect();
+      await engine.containers.remove(id, { force: true });
+      return { again: started.outcome };
+    }
+    const greeting = await open(streams, undefined, await plan.opening);
+    if (greeting.answer === 'accepted') return { connection: greeting.connection, joined: false };
+    if (greeting.answer === 'lost' && errors() !== '') throw new OperationError(errors());
+    return { again: greeting.answer };
+  } catch (error) {
+    await engine.containers.remove(id, { force: true }).catch(() => undefined);
+    throw error;
+  } finally {
+    removeOnExit();
+  }
+}
+
+/** Somebody else's container has the name: join it, or clear away what is left of one. */
+async function joinOrClear(plan: StartPlan): Promise<Attempt> {
+  const { engine, sandbox } = plan;
+  const found = await engine.containers.inspect(sandbox.name);
+  if (found === undefined) return { again: 'gone' };
+  if (found.state === 'running') return join(plan);
+  const age = Date.now() - (found.createdAt ?? Date.now());
+  const abandoned = found.state === 'created' && age > ABANDONED_MS;
+  if (abandoned || found.state === 'exited' || found.state === 'dead') {
+    await engine.containers.remove(found.id, { force: abandoned });
+  }
+  return { again: found.state };
+}
+
+async function createVolumesOrBuild(plan: StartPlan): Promise<void> {
+  if (!(await plan.engine.images.exists(plan.image))) await plan.buildImage();
+  await createVolumes(plan.engine, plan.sandbox, plan.image);
+}
+
+async function networkOf(
+  plan: StartPlan,
+  find: (engine: Engine, sandbox: Sandbox) => Promise<string | undefined>,
+): Promise<string | undefined> {
+  return plan.network === 'none' ? '' : find(plan.engine, plan.sandbox);
+}
+
+/** A Ctrl-C between create and start leaves no container behind. */
+function removeWhenInterrupted(engine: Engine, id: string): () => void {
+  const handler = (signal: NodeJS.Signals): void => {
+    void engine.containers
+      .remove(id, { force: true })
+      .catch(() => undefined)
+      .finally(() => process.exit(signal === 'SIGINT' ? 130 : 143));
+  };
+  process.on('SIGINT', handler).on('SIGTERM', handler);
+  return () => process.off('SIGINT', handler).off('SIGTERM', handler);
+}
+
+/** Keeps the first bytes of what a program says on standard error, for the message if it fails. */
+function collect(streams: Pick<ExecSession, 'stderr'>): () => string {
+  let text = '';
+  streams.stderr.on('data', (chunk: Buffer) => {
+    if (text.length < 4_096) text += chunk.toString('utf8');
+  });
+  streams.stderr.on('error', () => undefined);
+  return () => text.trim().replace(/^pi-sandbox: /, '');
+}

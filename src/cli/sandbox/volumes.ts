@@ -1,0 +1,133 @@
+import type { Engine } from '../../engine/index.ts';
+import { OperationError } from '../../lib/errors.ts';
+import { domainLabels, LABELS, type Sandbox } from './sandbox.ts';
+
+/** In each volume that was prepared: an empty one would get the image's owner again at the next mount. */
+const MARKER = '.pi-sandbox-volume';
+
+/** Side by side, so that no mount hides another's root directory. */
+const TARGETS = { agentState: '/volumes/agent-state', sessions: '/volumes/sessions', domainState: '/volumes/domain-state' };
+
+/**
+ * Prepares empty volumes for a user: the root directory's owner and the marker. A volume that holds any file and no
+ * marker was made by somebody else and is adopted as it is (S1). In every shared volume the places where others are
+ * mounted get the owner of its root, for the engine would make missing ones root's (S2).
+ * Arguments: owner, then one directory each.
+ */
+const PREPARE = `
+set -eu
+owner=$1; shift
+for root in "$@"; do
+  if [ ! -e "$root/${MARKER}" ] && [ -z "$(find "$root" -xdev -mindepth 1 ! -type d -print -quit)" ]; then
+    chown -h "$owner" "$root"; chmod 0700 "$root"
+    touch "$root/${MARKER}"; chown -h "$owner" "$root/${MARKER}"
+  fi
+  case $root in */agent-state)
+    of_root=$(stat -c %u:%g "$root")
+    for directory in .pi .pi/agent .pi/agent/sessions .pi/domain; do
+      [ ! -L "$root/$directory" ] || break
+      mkdir -p "$root/$directory"
+      [ "$(stat -c %u "$root/$directory")" != 0 ] || { chown -h "$of_root" "$root/$directory"; chmod 0700 "$root/$directory"; }
+    done ;;
+  esac
+done
+`;
+
+/** True when all three volumes of the sandbox exist. */
+export async function volumesExist(engine: Engine, sandbox: Sandbox): Promise<boolean> {
+  const found = await Promise.all(Object.values(sandbox.volumes).map((name) => engine.volumes.inspect(name)));
+  return found.every((volume) => volume !== undefined);
+}
+
+/**
+ * Creates the volumes that are missing and prepares the empty ones for the sandbox's user (S1, S2). Any number of
+ * starts may do this at once, and one that was killed half way is finished by the next.
+ */
+export async function createVolumes(engine: Engine, sandbox: Sandbox, image: string): Promise<void> {
+  const { agentState, sessions, domainState } = sandbox.volumes;
+  const shared = { ...domainLabels(sandbox, 'agent-state') };
+  delete shared[LABELS.domain];
+  await Promise.all([
+    engine.volumes.create({ name: agentState, labels: shared }),
+    engine.volumes.create({ name: sessions, labels: domainLabels(sandbox, 'sessions') }),
+    engine.volumes.create({ name: domainState, labels: domainLabels(sandbox, 'domain-state') }),
+  ]);
+  const { uid, gid } = sandbox.user;
+  await runHelper(engine, {
+    sandbox,
+    image,
+    user: '0:0',
+    capabilities: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'],
+    command: ['/bin/sh', '-c', PREPARE, 'prepare', `${uid}:${gid}`, ...Object.values(TARGETS)],
+    mounts: [
+      { type: 'volume', source: agentState, target: TARGETS.agentState },
+      { type: 'volume', source: sessions, target: TARGETS.sessions },
+      { type: 'volume', source: domainState, target: TARGETS.domainState },
+    ],
+  });
+}
+
+interface HelperRun {
+  sandbox: Pick<Sandbox, 'config'>;
+  image: string;
+  user: string;
+  capabilities: readonly string[];
+  command: string[];
+  mounts: { type: 'volume'; source: string; target: string; readOnly?: boolean }[];
+}
+
+/**
+ * Runs a short-lived helper container on volumes of ours: no network, no host path, read-only root, and only the
+ * capabilities it is given.
+ *
+ * @returns its standard output
+ */
+export async function runHelper(engine: Engine, run: HelperRun): Promise<string> {
+  const { sandbox, image, user, capabilities, command, mounts } = run;
+  const [program = '', ...rest] = command;
+  const created = await engine.containers.create({
+    image,
+    user,
+    entrypoint: [program],
+    command: rest,
+    labels: { [LABELS.prefix]: sandbox.config.INSTALLATION_PREFIX, [LABELS.role]: 'helper' },
+    mounts,
+    network: { mode: 'none' },
+    limits: { pids: 64, memoryBytes: 256 * 2 ** 20 },
+    readOnlyRoot: true,
+    capDropAll: true,
+    capAdd: capabilities,
+    noNewPrivileges: true,
+    autoRemove: true,
+    discardLogs: true,
+  });
+  if (created.outcome !== 'created') throw new OperationError(`cannot create a helper container: ${created.message}`);
+  try {
+    const streams = await engine.containers.attach(created.id);
+    const output = Promise.all([textOf(streams.stdout), textOf(streams.stderr)]);
+    const exit = engine.containers.waitForExit(created.id);
+    await engine.containers.start(created.id);
+    const { code, error } = await exit;
+    const [stdout, stderr] = await output;
+    if (code !== 0 || error !== undefined) {
+      throw new OperationError(`a helper container failed with ${code}: ${error ?? stderr.trim()}`);
+    }
+    return stdout;
+  } finally {
+    await engine.containers.remove(created.id, { force: true }).catch(() => undefined);
+  }
+}
+
+/** A helper prints little; more than this is cut (rule 7). */
+const MAX_OUTPUT = 16 * 1024 * 1024;
+
+async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of stream) {
+    const bytes = Buffer.from(piece);
+    if (length < MAX_OUTPUT) pieces.push(bytes);
+    length += bytes.length;
+  }
+  return Buffer.concat(pieces).toString('utf8');
+}

@@ -1,0 +1,79 @@
+import type { Exited, Frame, FrameConnection, RunRequest, SignalName } from '../wire/index.ts';
+import { InputLedger } from '../wire/index.ts';
+import { memoryUse, outOfMemoryKills } from './memory.ts';
+import { runWithPipes } from './process/piped-program.ts';
+import { type Launch, launchOf, type OutputHandler, type RunningProgram } from './process/program.ts';
+import { runInTerminal } from './process/terminal-program.ts';
+import { descendantsOf, endProcesses } from './processes.ts';
+
+/** What pi's tools left running gets this long to end after a signal has ended pi. */
+const ORPHAN_GRACE_MS = 1_000;
+
+/** Signals on which pi may leave its tools running: it has no handler for the first, and none can have the second. */
+const ORPHANING: readonly SignalName[] = ['SIGINT', 'SIGQUIT', 'SIGKILL'];
+
+/** Starts the request's program and relays it to the client until it has ended. */
+export async function startProgram(
+  connection: FrameConnection,
+  request: RunRequest,
+  environment: NodeJS.ProcessEnv,
+): Promise<RunningProgram | undefined> {
+  const output: OutputHandler = (stream, bytes) =>
+    connection.send({ type: stream === 'stdout' ? 'data' : 'error-data', bytes }) ? undefined : connection.drained();
+  const launch = launchOf(request, environment);
+  if (launch === undefined) return undefined;
+  return start(launch, request, output);
+}
+
+async function start(launch: Launch, request: RunRequest, output: OutputHandler): Promise<RunningProgram> {
+  return request.terminal === undefined
+    ? runWithPipes(launch, output)
+    : await runInTerminal(launch, request.terminal, output);
+}
+
+/**
+ * Relays the client's frames to the program. The end of the connection, on purpose or not, is the loss of the client,
+ * and reaches the program as the loss of a terminal or of a pipe's other end does (S14).
+ */
+export async function relay(connection: FrameConnection, program: RunningProgram, isPi: boolean): Promise<Exited> {
+  const ledger = new InputLedger();
+  let orphans: ReturnType<typeof descendantsOf> = [];
+  connection.onFrame((frame) => {
+    if (frame.type === 'data') {
+      ledger.received(frame.bytes.length);
+      void program.write(frame.bytes).then(() => {
+        const consumed = ledger.consumed(frame.bytes.length);
+        if (consumed > 0) connection.send({ type: 'ack', consumed });
+      });
+      return;
+    }
+    if (frame.type === 'signal' && isPi && ORPHANING.includes(frame.value.signal)) orphans = descendantsOf(program.pid);
+    handOver(frame, program);
+  });
+  void connection.closed.then(() => program.hangUp());
+  const killsBefore = outOfMemoryKills();
+  const exited = await program.exited;
+  await endProcesses(orphans, ORPHAN_GRACE_MS);
+  return withMemoryReason(exited, killsBefore);
+}
+
+function handOver(frame: Frame, program: RunningProgram): void {
+  switch (frame.type) {
+    case 'end-of-input':
+      return program.endInput();
+    case 'resize':
+      return program.resize(frame.value);
+    case 'signal':
+      return program.signal(frame.value.signal);
+    case 'output-closed':
+      return program.closeOutput(frame.value.stream);
+    default:
+      return undefined;
+  }
+}
+
+/** A SIGKILL that came with a kill for lack of memory is named as that, with the limit (O6). */
+function withMemoryReason(exited: Exited, killsBefore: number): Exited {
+  if (exited.signal !== 'SIGKILL' || outOfMemoryKills() === killsBefore) return exited;
+  return { ...exited, outOfMemory: { limit: memoryUse().limit ?? 0 } };
+}
