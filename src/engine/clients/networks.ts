@@ -1,0 +1,104 @@
+import { pathOf, type Transport } from '../transport.ts';
+import {
+  hasLabels,
+  type Json,
+  type LabelFilter,
+  labelFilters,
+  object,
+  objects,
+  text,
+  textMap,
+} from './fields.ts';
+
+export interface NetworkInfo {
+  id: string;
+  name: string;
+  labels: Record<string, string>;
+  subnets: string[];
+}
+
+export interface NetworkSpec {
+  name: string;
+  /** In CIDR form; the engine's default pools run out at 31 networks (S17). */
+  subnet: string;
+  labels: Readonly<Record<string, string>>;
+  /** Containers on it must not reach each other. */
+  isolateContainers: boolean;
+}
+
+export type NetworkResult =
+  /** `isolated` is false where the engine can't keep containers on one network apart: use one for each sandbox. */
+  | { outcome: 'created'; id: string; isolated: boolean }
+  | { outcome: 'exists' | 'pool-overlaps'; message: string };
+
+export interface NetworkClient {
+  inspect(idOrName: string): Promise<NetworkInfo | undefined>;
+  list(labels: LabelFilter): Promise<NetworkInfo[]>;
+  create(spec: NetworkSpec): Promise<NetworkResult>;
+  remove(id: string): Promise<'removed' | 'gone' | 'in-use'>;
+}
+
+export function networkClient(transport: Transport): NetworkClient {
+  const { call } = transport;
+  return {
+    async inspect(idOrName) {
+      const answer = await call({ method: 'GET', path: pathOf`/networks/${idOrName}` });
+      if (answer.status === 404) return undefined;
+      if (answer.status !== 200) throw transport.failure(`cannot inspect network ${idOrName}`, answer);
+      return networkInfo(object(answer.json));
+    },
+    async list(labels) {
+      const answer = await call({
+        method: 'GET',
+        path: '/networks',
+        query: { filters: labelFilters(labels) },
+      });
+      if (answer.status !== 200) throw transport.failure('cannot list networks', answer);
+      return objects(answer.json)
+        .map(networkInfo)
+        .filter((network) => hasLabels(network.labels, labels));
+    },
+    create: (spec) => create(transport, spec),
+    async remove(id) {
+      const answer = await call({ method: 'DELETE', path: pathOf`/networks/${id}` });
+      if (answer.status === 404) return 'gone';
+      // Docker: 403 "has active endpoints"; Podman: 500 "is being used".
+      if (/active endpoints|being used|in use|associated containers/i.test(answer.message)) return 'in-use';
+      if (answer.status !== 204 && answer.status !== 200)
+        throw transport.failure(`cannot remove network ${id}`, answer);
+      return 'removed';
+    },
+  };
+}
+
+async function create(transport: Transport, spec: NetworkSpec): Promise<NetworkResult> {
+  // Podman knows no such option, and its networks' containers always reach each other.
+  const isolated = spec.isolateContainers && (await transport.kind()) === 'docker';
+  const body = {
+    Name: spec.name,
+    Driver: 'bridge',
+    // Without it Docker makes a second network of the same name.
+    CheckDuplicate: true,
+    IPAM: { Driver: 'default', Config: [{ Subnet: spec.subnet }] },
+    Labels: spec.labels,
+    Options: isolated ? { 'com.docker.network.bridge.enable_icc': 'false' } : {},
+  };
+  const answer = await transport.call({ method: 'POST', path: '/networks/create', body });
+  const { status, message } = answer;
+  if (status === 201 || status === 200)
+    return { outcome: 'created', id: text(object(answer.json).Id), isolated };
+  if (/overlap|already (being )?used (on|by)|conflicts with|is being used by/i.test(message)) {
+    return { outcome: 'pool-overlaps', message };
+  }
+  if (status === 409 || /already exists|already used/i.test(message)) return { outcome: 'exists', message };
+  throw transport.failure(`cannot create network ${spec.name}`, answer);
+}
+
+function networkInfo(row: Json): NetworkInfo {
+  return {
+    id: text(row.Id),
+    name: text(row.Name),
+    labels: textMap(row.Labels),
+    subnets: objects(object(row.IPAM).Config).map((config) => text(config.Subnet)),
+  };
+}
