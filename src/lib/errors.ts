@@ -4,7 +4,14 @@
  */
 
 /** 0 ok; 1 failed; 2 wrong usage or configuration; 3 a wait timed out; 128 + n ended by signal n. */
-export const EXIT = { failed: 1, usage: 2, timeout: 3, hangup: 129, interrupt: 130, terminated: 143 } as const;
+export const EXIT = {
+  failed: 1,
+  usage: 2,
+  timeout: 3,
+  hangup: 129,
+  interrupt: 130,
+  terminated: 143,
+} as const;
 
 interface ErrorFacts {
   /** What to do next, as a sentence or a command line. */
@@ -55,7 +62,9 @@ export class LimitError extends OperationError {}
 
 /** True for Node's own errors with this code (`ENOENT`, `EEXIST`, …). */
 export function hasCode(error: unknown, ...codes: string[]): error is NodeJS.ErrnoException {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code);
+  return (
+    error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code)
+  );
 }
 
 /** The message of anything that was thrown, in one line. */

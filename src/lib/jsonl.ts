@@ -1,0 +1,167 @@
+/** Append-only logs of JSON, one value a line: a damaged line costs itself only (rule 2). */
+import { isUtf8 } from 'node:buffer';
+import { type FileHandle, open } from 'node:fs/promises';
+import { openRegularFile } from './bounded-read.ts';
+import { LimitError, messageOf, OperationError } from './errors.ts';
+import { FileError } from './file-error.ts';
+
+const LF = 0x0a;
+const CHUNK_BYTES = 64 * 1024;
+/** pi writes whole files and images into one line. */
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
+
+/** `line` counts from 1, in the file. */
+export type JsonLine =
+  | { kind: 'entry'; line: number; value: unknown }
+  | { kind: 'problem'; line: number; reason: string };
+
+export interface JsonLinesOptions {
+  /** A longer line is skipped and reported, without being held in memory. */
+  maxLineBytes?: number;
+  /** Reading stops after so many bytes, and says so as a last problem. */
+  maxBytes?: number;
+}
+
+/**
+ * Every line of a log, in order: its value, or why it has none (torn, corrupt, too long, no UTF-8). Lines end with
+ * LF alone (U+2028 is text); empty lines are nothing. A handle is read from its current place and left open.
+ *
+ * @throws FileError when there is no such file or it cannot be read; UnsafeFileError when it is no regular file
+ */
+export async function* readJsonLines(
+  source: string | FileHandle,
+  { maxLineBytes = MAX_LINE_BYTES, maxBytes = Number.POSITIVE_INFINITY }: JsonLinesOptions = {},
+): AsyncGenerator<JsonLine, void, undefined> {
+  const handle = typeof source === 'string' ? await openLog(source) : source;
+  try {
+    const reader = lineReader(maxLineBytes);
+    for await (const chunk of chunks(handle, maxBytes)) {
+      if (chunk === 'limit') {
+        yield { kind: 'problem', line: reader.line, reason: `only the first ${maxBytes} bytes were read` };
+        return;
+      }
+      yield* reader.push(chunk);
+    }
+    yield* reader.end();
+  } finally {
+    if (handle !== source) await handle.close();
+  }
+}
+
+async function openLog(path: string): Promise<FileHandle> {
+  // The log itself may stand behind a link of ours (S4), so a link is followed here; a fifo is still refused.
+  const handle = await openRegularFile(path, { within: '/' });
+  if (handle) return handle;
+  throw new FileError('read', path, Object.assign(new Error('no such file'), { code: 'ENOENT' }));
+}
+
+async function* chunks(handle: FileHandle, maxBytes: number): AsyncGenerator<Buffer | 'limit'> {
+  for (let total = 0; ; ) {
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(CHUNK_BYTES), 0, CHUNK_BYTES, null);
+    if (bytesRead === 0) return;
+    if (total + bytesRead > maxBytes) {
+      yield buffer.subarray(0, maxBytes - total);
+      yield 'limit';
+      return;
+    }
+    total += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+interface LineReader {
+  readonly line: number;
+  push(chunk: Buffer): Generator<JsonLine>;
+  end(): Generator<JsonLine>;
+}
+
+function lineReader(maxLineBytes: number): LineReader {
+  let line = 1;
+  let pieces: Buffer[] = [];
+  let length = 0;
+
+  function hold(piece: Buffer): void {
+    length += piece.length;
+    if (length <= maxLineBytes) pieces.push(piece);
+    else pieces = [];
+  }
+
+  function* finish(ended: boolean): Generator<JsonLine> {
+    const bytes = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
+    const tooLong = length > maxLineBytes;
+    pieces = [];
+    length = 0;
+    if (tooLong) yield { kind: 'problem', line, reason: `longer than ${maxLineBytes} bytes` };
+    else if (bytes.length > 0) yield* parseLine(bytes, line, ended);
+    line++;
+  }
+
+  return {
+    get line() {
+      return line;
+    },
+    *push(chunk) {
+      let at = 0;
+      for (let end = chunk.indexOf(LF); end !== -1; end = chunk.indexOf(LF, at)) {
+        hold(chunk.subarray(at, end));
+        yield* finish(true);
+        at = end + 1;
+      }
+      hold(chunk.subarray(at));
+    },
+    *end() {
+      if (length > 0) yield* finish(false);
+    },
+  };
+}
+
+function* parseLine(bytes: Buffer, line: number, ended: boolean): Generator<JsonLine> {
+  if (!isUtf8(bytes)) {
+    yield { kind: 'problem', line, reason: 'not valid UTF-8' };
+    return;
+  }
+  const text = bytes.toString('utf8');
+  if (text.trim() === '') return;
+  try {
+    const value: unknown = JSON.parse(text);
+    // A number cut short is another number; an object or array that parses is whole.
+    if (!ended && (typeof value !== 'object' || value === null)) throw new Error('no end of line');
+    yield { kind: 'entry', line, value };
+  } catch (error) {
+    const reason = ended
+      ? `not JSON: ${messageOf(error).slice(0, 200)}`
+      : 'torn: the file ends inside this line';
+    yield { kind: 'problem', line, reason };
+  }
+}
+
+/**
+ * Adds one line with a single write, so that writers in several processes do not mix. A last line that a crash left
+ * without its newline is closed first. The file is made (0600) where it is missing; `sync` waits for the disk.
+ *
+ * @throws FileError; a line that was written in part is then left for readers to report and for the next to close
+ */
+export async function appendJsonLine(path: string, value: unknown, { sync = false } = {}): Promise<void> {
+  const json = JSON.stringify(value);
+  if (json === undefined) throw new OperationError(`cannot write ${typeof value} as JSON to ${path}`);
+  let handle: FileHandle | undefined;
+  try {
+    handle = await open(path, 'a+', 0o600);
+    const { size, mode } = await handle.stat();
+    if (size === 0 && (mode & 0o777) !== 0o600) await handle.chmod(0o600);
+    const line = Buffer.from(`${(await needsNewline(handle, size)) ? '\n' : ''}${json}\n`);
+    const { bytesWritten } = await handle.write(line);
+    if (bytesWritten !== line.length) throw new LimitError('the disk took only a part of the line');
+    if (sync) await handle.sync();
+  } catch (error) {
+    throw new FileError('append to', path, error);
+  } finally {
+    await handle?.close();
+  }
+}
+
+async function needsNewline(handle: FileHandle, size: number): Promise<boolean> {
+  if (size === 0) return false;
+  const { bytesRead, buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
+  return bytesRead === 1 && buffer[0] !== LF;
+}

@@ -1,0 +1,180 @@
+/**
+ * Locks that the kernel drops when their process dies: the only proof of life there is (rule 1). A lock belongs to
+ * an open file, so it excludes equally inside one process, between processes and between containers that mount the
+ * same volume, and no pid or host name is ever compared.
+ *
+ * Lock files are never deleted: a holder of a deleted file and a holder of its successor would both be right.
+ */
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { type Clock, systemClock } from './clock.ts';
+import { hasCode, OperationError } from './errors.ts';
+import { FileError } from './file-error.ts';
+import { encodeLockRecord, type LockRecord, readLockRecord } from './lock-record.ts';
+import { safeForTerminal } from './redact.ts';
+import { retryUntil } from './retry.ts';
+
+/** Probes hold a shared lock for a moment, so a taker tries this long before it says that a lock is taken. */
+const TAKE_MS = 250;
+/** Deleted and recreated under us that often: something deletes lock files, which nothing may. */
+const MAX_REPLACEMENTS = 100;
+
+export interface KernelLock {
+  readonly path: string;
+  /** Lets go; a second call does nothing. */
+  release(): void;
+}
+
+export interface LockOptions {
+  /** Written into the file for people to read; decides nothing. */
+  record?: LockRecord;
+}
+
+/** Somebody else holds the lock; `record` is what they wrote beside it, if that is readable. */
+export class LockTakenError extends OperationError {
+  readonly path: string;
+  readonly record: LockRecord | undefined;
+
+  constructor(path: string, record: LockRecord | undefined) {
+    const holder = record
+      ? `by ${record.what} (process ${record.pid} on ${record.host}, since ${record.startedAt})`
+      : 'by another process';
+    super(safeForTerminal(`${path} is held ${holder}`));
+    this.path = path;
+    this.record = record;
+  }
+}
+
+/**
+ * Takes the lock now, or gives undefined when someone holds it or is just probing it: use {@link takeLock} unless
+ * you try again yourself. The file is made (0600) where it is missing, its directory is not.
+ *
+ * @throws FileError when the file cannot be opened, is a link, or is not a regular file
+ */
+export function tryLock(path: string, { record }: LockOptions = {}): KernelLock | undefined {
+  for (let attempt = 0; attempt < MAX_REPLACEMENTS; attempt++) {
+    const fd = openLockFile(path, constants.O_RDWR | constants.O_CREAT);
+    try {
+      if (!native().tryLock(fd)) {
+        closeSync(fd);
+        return undefined;
+      }
+      // Held, but is it still the file that the next one will open?
+      if (isSameFile(fd, path)) {
+        writeRecord(fd, record);
+        return heldLock(path, fd);
+      }
+    } catch (error) {
+      closeSync(fd);
+      throw new FileError('lock', path, error);
+    }
+    closeSync(fd);
+  }
+  throw new FileError('lock', path, new OperationError('something keeps deleting it'));
+}
+
+/**
+ * Takes the lock, trying for `waitMs` milliseconds.
+ *
+ * @throws LockTakenError when it is still held then
+ */
+export async function takeLock(
+  path: string,
+  options: LockOptions & { waitMs?: number; clock?: Clock; signal?: AbortSignal } = {},
+): Promise<KernelLock> {
+  const { waitMs = TAKE_MS, clock = systemClock, signal } = options;
+  const lock = await retryUntil(() => tryLock(path, options), {
+    deadlineMs: waitMs,
+    clock,
+    ...(signal ? { signal } : {}),
+  });
+  if (lock) return lock;
+  throw new LockTakenError(path, readLockRecord(path));
+}
+
+/** True while some process, in whatever container, holds the lock. Never makes the file. */
+export function isHeld(path: string): boolean {
+  let fd: number;
+  try {
+    fd = openLockFile(path, constants.O_RDONLY);
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false;
+    throw error;
+  }
+  try {
+    return !native().tryLock(fd, { shared: true });
+  } catch (error) {
+    throw new FileError('probe', path, error);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+type Native = typeof import('fs-native-extensions');
+let loaded: Native | undefined;
+
+/** Loaded when the first lock is taken, not when a command starts. */
+function native(): Native {
+  if (loaded) return loaded;
+  const binding: Native = createRequire(import.meta.url)('fs-native-extensions');
+  loaded = binding;
+  return binding;
+}
+
+/** Node opens everything close-on-exec, so no child inherits the lock and outlives its holder with it. */
+function openLockFile(path: string, flags: number): number {
+  let fd: number;
+  try {
+    // O_NONBLOCK: a fifo put in the lock's place must not hang us.
+    fd = openSync(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o600);
+  } catch (error) {
+    const reason = hasCode(error, 'ELOOP') ? new OperationError('it is a link') : error;
+    throw new FileError('open lock', path, reason);
+  }
+  const stat = fstatSync(fd);
+  if (!stat.isFile()) {
+    closeSync(fd);
+    throw new FileError('open lock', path, new OperationError('it is not a regular file'));
+  }
+  if (stat.size === 0 && (stat.mode & 0o777) !== 0o600 && stat.uid === process.getuid?.())
+    fchmodSync(fd, 0o600);
+  return fd;
+}
+
+function isSameFile(fd: number, path: string): boolean {
+  const mine = fstatSync(fd);
+  const there = statSync(path, { throwIfNoEntry: false });
+  return there !== undefined && there.ino === mine.ino && there.dev === mine.dev;
+}
+
+/** The lock holds without a record too: a full disk must not keep anyone from it. */
+function writeRecord(fd: number, record: LockRecord | undefined): void {
+  try {
+    if (fstatSync(fd).size > 0) ftruncateSync(fd, 0);
+    if (record) writeSync(fd, encodeLockRecord(record), 0);
+  } catch (error) {
+    if (!hasCode(error, 'ENOSPC', 'EDQUOT', 'EIO')) throw error;
+  }
+}
+
+function heldLock(path: string, fd: number): KernelLock {
+  let held = true;
+  return {
+    path,
+    release() {
+      if (!held) return;
+      held = false;
+      native().unlock(fd);
+      closeSync(fd);
+    },
+  };
+}
