@@ -18,6 +18,8 @@ export interface SessionFacts {
   /** Undefined for a Session that is kept in memory (`--no-session`). */
   getSessionFile(): string | undefined;
   getSessionName(): string | undefined;
+  /** The last entry of the current branch; after loading, the last of the file. */
+  getLeafId(): string | null;
 }
 
 export interface ExtensionContext {
@@ -42,7 +44,7 @@ export interface ExtensionEvents {
   session_before_switch: { event: { targetSessionFile?: string }; answer: { cancel: boolean } };
   session_before_compact: { event: object; answer: { cancel: boolean } };
   session_before_tree: { event: object; answer: { cancel: boolean } };
-  session_shutdown: { event: { reason: string }; answer: undefined };
+  session_shutdown: { event: { reason: string; targetSessionFile?: string }; answer: undefined };
   input: { event: { text: string }; answer: { action: 'continue' | 'handled' } };
   agent_start: { event: object; answer: undefined };
   tool_call: { event: object; answer: { block: boolean; reason: string } };
@@ -149,7 +151,9 @@ export type StreamEvent =
   | { type: 'done'; reason: 'stop' | 'toolUse'; message: AssistantMessage }
   | { type: 'error'; reason: 'aborted' | 'error'; error: AssistantMessage };
 
-export interface MessageStream {
+export interface MessageStream extends AsyncIterable<StreamEvent> {
   push(event: StreamEvent): void;
   end(): void;
+  /** The final message. */
+  result(): Promise<AssistantMessage>;
 }

@@ -1,2 +1,24 @@
-/** The one doorway to pi: its Sessions' files and locks, and the types of its extension interface. */
+/** The one doorway to pi: its Sessions' files and locks, and the types of its extension interface; see README.md. */
 export type * from './extension-api.ts';
+export {
+  parseSessionId,
+  readLastEntryId,
+  readSessionFileId,
+  readSessionHeader,
+  type SessionHeader,
+  type SessionId,
+  sessionDirectory,
+  sessionFolderName,
+} from './session-file.ts';
+export {
+  isSessionOpen,
+  readSessionHolder,
+  type SessionHolder,
+  type SessionLock,
+  type SessionLockAttempt,
+  type SessionTarget,
+  sessionLockDirectory,
+  sessionLockFiles,
+  trySessionLock,
+} from './session-lock.ts';
+export { type BroughtBack, bringBackFromTrash } from './session-trash.ts';

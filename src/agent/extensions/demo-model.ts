@@ -2,7 +2,6 @@
  * The demo model (S23): a provider `demo` with the model `demo-1`, which needs no key, no login and no network. What
  * it says is in `demo-script.ts`; here it is spoken the way pi expects of a provider.
  */
-import { createAssistantMessageEventStream } from '@earendil-works/pi-ai';
 import type {
   AssistantMessage,
   ChatModel,
@@ -11,6 +10,7 @@ import type {
   StreamOptions,
 } from '../../pi/index.ts';
 import { nextReply, type Reply } from './demo-script.ts';
+import { makeMessageStream } from './demo-stream.ts';
 
 /** Between two words in a terminal, so that one sees the answer being written. Programs get it at once. */
 const WORD_MS = 12;
@@ -39,7 +39,7 @@ export default function demoModel(pi: ExtensionApi): void {
       },
     ],
     streamSimple(model, { messages }, options) {
-      const stream = createAssistantMessageEventStream();
+      const stream = makeMessageStream();
       void speak(stream, model, () => nextReply(messages), { wordMs, call: messages.length }, options);
       return stream;
     },

@@ -1,0 +1,113 @@
+/**
+ * Stands before every write of a Session file (H3, S11). pi appends in many places, some of them before any event an
+ * extension hears of (a thinking level given on the command line, a version's upgrade), so the guard wraps the two
+ * methods of pi 1.6.0 through which all of them go. Tests with the real pi hold that; should a later pi have no such
+ * methods, the extension says so and only the events protect the Session.
+ */
+import { existsSync } from 'node:fs';
+import { bringBackFromTrash, type SessionTarget } from '../../../pi/index.ts';
+import { findSession, type Registry } from './registry.ts';
+
+const MARK = Symbol.for('pi-sandbox.session-lock.guarded');
+
+interface ManagerPrototype {
+  [MARK]?: true;
+  _persist(this: Manager, entry: unknown): void;
+  _rewriteFile(this: Manager): void;
+}
+
+interface Manager extends ManagerPrototype {
+  isPersisted(): boolean;
+  getSessionId(): string;
+  getSessionFile(): string | undefined;
+  /** Nothing has been written yet: a missing file is how it should be. */
+  flushed: boolean;
+}
+
+function isManagerPrototype(value: object): value is ManagerPrototype {
+  return (
+    '_persist' in value &&
+    typeof value._persist === 'function' &&
+    '_rewriteFile' in value &&
+    typeof value._rewriteFile === 'function'
+  );
+}
+
+/** Wraps pi's writers once per process. False when this pi has none of the expected form. */
+export function installGuard(prototype: object, registry: Registry): boolean {
+  if (!isManagerPrototype(prototype)) return false;
+  if (prototype[MARK]) return true;
+  const { _persist: persist, _rewriteFile: rewrite } = prototype;
+  prototype[MARK] = true;
+  const guarded = (manager: Manager, write: () => void, appends: boolean): void => {
+    const file = manager.isPersisted() ? manager.getSessionFile() : undefined;
+    if (file === undefined || !registry.gate) {
+      write();
+      return;
+    }
+    const writeAll = appends && manager.flushed ? () => rewrite.call(manager) : undefined;
+    registry.gate({ id: manager.getSessionId(), file }, write, writeAll);
+  };
+  prototype._persist = function guardedPersist(entry) {
+    guarded(this, () => persist.call(this, entry), true);
+  };
+  prototype._rewriteFile = function guardedRewrite() {
+    guarded(this, () => rewrite.call(this), false);
+  };
+  return true;
+}
+
+export interface GateNeeds {
+  /** Takes the lock for one write of a Session that this pi has not open; undefined when another pi has it. */
+  takeForOneWrite(target: SessionTarget): { release(): void } | undefined;
+  /** Says something to the user, once per text. */
+  say(text: string): void;
+  describeHolder(target: SessionTarget): string;
+}
+
+/** Decides about one write: do it, do it after bringing the file back, or leave it out. */
+export function makeGate(registry: Registry, needs: GateNeeds): NonNullable<Registry['gate']> {
+  return (target, write, writeAll) => {
+    const open = findSession(registry, target);
+    if (open) {
+      if (open.state === 'open') writeWithFile(target, write, writeAll, needs);
+      return;
+    }
+    const lock = needs.takeForOneWrite(target);
+    if (lock) {
+      try {
+        writeWithFile(target, write, writeAll, needs);
+      } finally {
+        lock.release();
+      }
+    } else if (!registry.starting) {
+      needs.say(`Nothing was written to Session ${target.id}: it is ${needs.describeHolder(target)}.`);
+    }
+  };
+}
+
+/** `writeAll` is given when the file should exist by now and `write` would only append to it. */
+function writeWithFile(
+  target: SessionTarget,
+  write: () => void,
+  writeAll: (() => void) | undefined,
+  needs: GateNeeds,
+): void {
+  if (!writeAll || existsSync(target.file)) {
+    write();
+    return;
+  }
+  const result = bringBackFromTrash(target.file, target.id);
+  if (result.outcome === 'not-found') {
+    // pi would make a file without a header. It still holds every entry, this one included.
+    needs.say('The file of this Session was removed while it was open; it was written again.');
+    writeAll();
+    return;
+  }
+  needs.say(
+    result.outcome === 'restored'
+      ? 'This Session had expired and was in the trash; it is back.'
+      : `This Session's file was replaced while it was open. The old one is kept: ${result.trashed}`,
+  );
+  write();
+}

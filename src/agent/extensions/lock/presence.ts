@@ -1,0 +1,94 @@
+/**
+ * Tells the sandbox's supervisor that a Session lives here, for as long as it is open: one connection that is simply
+ * kept (S14). Without a supervisor, or when it goes away, pi works on as if nothing were.
+ */
+import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+
+export interface SessionPresence {
+  id: string;
+  name?: string | undefined;
+}
+
+export interface Presence {
+  /** Says what is open now. The old connection ends only when the new one stands, so that there is no gap. */
+  announce(session: SessionPresence): Promise<void>;
+  close(): void;
+}
+
+const CONNECT_MS = 2_000;
+const MAX_TOKEN_CHARACTERS = 4_096;
+
+export function makePresence(env: NodeJS.ProcessEnv): Presence {
+  let current: Socket | undefined;
+  let latest = 0;
+  return {
+    async announce(session) {
+      const turn = ++latest;
+      const socket = await open(env, session);
+      if (turn !== latest) {
+        socket?.destroy();
+        return;
+      }
+      current?.destroy();
+      current = socket;
+    },
+    close() {
+      latest++;
+      current?.destroy();
+      current = undefined;
+    },
+  };
+}
+
+/** The connection once the supervisor has answered; undefined when there is none or it refuses. */
+async function open(env: NodeJS.ProcessEnv, session: SessionPresence): Promise<Socket | undefined> {
+  const runtime = env.XDG_RUNTIME_DIR;
+  if (!runtime) return undefined;
+  const directory = join(runtime, 'pi-sandbox');
+  const token = readToken(join(directory, 'token'));
+  if (token === undefined) return undefined;
+  // Loaded here, after pi has started: the wire's schemas are no part of a start.
+  const { encodeFrame, PROTOCOL } = await import('../../../wire/index.ts');
+  const name = session.name === undefined ? {} : { name: session.name };
+  const frames = [
+    ...encodeFrame({ type: 'hello', value: { protocol: PROTOCOL, version: 'session-lock', token } }),
+    ...encodeFrame({
+      type: 'open',
+      value: { verb: 'presence', kind: 'session', id: session.id, pid: process.pid, ...name },
+    }),
+  ];
+  return await converse(join(directory, 'supervisor.sock'), Buffer.concat(frames));
+}
+
+function converse(path: string, greeting: Buffer): Promise<Socket | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    // Neither the socket nor the wait may keep pi from ending, and no failure of it is pi's.
+    socket.unref();
+    const timer = setTimeout(() => socket.destroy(), CONNECT_MS);
+    timer.unref();
+    socket.once('connect', () => {
+      clearTimeout(timer);
+      socket.write(greeting);
+      resolve(socket);
+    });
+    // What the supervisor says is of no interest, but it must be taken so that its end is noticed.
+    socket.resume();
+    socket.on('error', () => socket.destroy());
+    socket.once('close', () => {
+      clearTimeout(timer);
+      resolve(undefined);
+    });
+  });
+}
+
+function readToken(file: string): string | undefined {
+  try {
+    const token = readFileSync(file, 'utf8').trim();
+    return token === '' || token.length > MAX_TOKEN_CHARACTERS ? undefined : token;
+  } catch {
+    return undefined;
+  }
+}
