@@ -1,6 +1,5 @@
 /** Reading `.env`: dotenv's grammar, plus the line of each key, so that a message can say where (S6). */
-import { open } from 'node:fs/promises';
-import { ConfigError, hasCode, messageOf } from '../../lib/errors.ts';
+import { readOwnFile } from './own-file.ts';
 
 /** Bytes of `.env` that are read; a larger one is refused (rule 7). */
 const MAX_ENV_FILE = 256 * 1024;
@@ -19,8 +18,9 @@ export interface EnvFile {
 
 /** The entries of `path`; none when there is no such file. */
 export async function readEnvFile(path: string): Promise<EnvFile | undefined> {
-  const text = await readText(path);
-  if (text === undefined) return undefined;
+  const file = await readOwnFile(path, MAX_ENV_FILE);
+  if (file === undefined) return undefined;
+  const text = file.content.toString('utf8').replace(/^\uFEFF/, '');
   // Loaded only where there is a file: a machine without configuration does not pay for the parser.
   const { parse } = await import('dotenv');
   const values = parse(text);
@@ -43,24 +43,4 @@ function unreadLines(path: string, lines: readonly string[]): string[] {
   return lines.flatMap((line, index) =>
     /^\s*(#|$)/.test(line) || keyOfLine(line) !== undefined ? [] : [`${path}:${index + 1}`],
   );
-}
-
-async function readText(path: string): Promise<string | undefined> {
-  try {
-    const file = await open(path, 'r');
-    try {
-      const facts = await file.stat();
-      if (!facts.isFile()) throw new ConfigError(path, 'is not a regular file');
-      if (facts.size > MAX_ENV_FILE) {
-        throw new ConfigError(path, `is larger than ${MAX_ENV_FILE / 1024} KiB, the limit for this file`);
-      }
-      return (await file.readFile('utf8')).replace(/^\uFEFF/, '');
-    } finally {
-      await file.close();
-    }
-  } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
-    if (error instanceof ConfigError) throw error;
-    throw new ConfigError(path, `cannot be read: ${messageOf(error)}`, { cause: error });
-  }
 }

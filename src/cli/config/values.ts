@@ -3,6 +3,7 @@
  * allowed (S6). Each kind is one zod schema, so that the keys' table reads as a list of facts.
  */
 import * as z from 'zod/mini';
+import { redactor, safeForTerminal } from '../../lib/redact.ts';
 
 const MiB = 1024 * 1024;
 const UNITS: Record<string, number> = { b: 1, k: 1024, m: MiB, g: 1024 * MiB, t: 1024 * 1024 * MiB };
@@ -97,10 +98,10 @@ function parsePool(text: string): NetworkPool | undefined {
   return inside ? { address, prefixLength } : undefined;
 }
 
-/**
- * A value as a message may show it: shortened, on one line, and without a password inside a URL.
- */
+const hideKeys = redactor([]);
+
+/** A value as a message may show it: shortened, on one line, without a password inside a URL and other known keys. */
 export function shown(value: string): string {
-  const clean = value.replace(/:\/\/[^/@\s]*@/g, '://***@').replace(/\p{Cc}/gu, '?');
+  const clean = safeForTerminal(hideKeys(value.slice(0, 1_000)));
   return clean.length > 80 ? `${clean.slice(0, 77)}...` : clean;
 }

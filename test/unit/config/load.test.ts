@@ -119,7 +119,7 @@ describe('.env and the environment', () => {
 
   it('S6: .env must be a regular file of bounded size', async () => {
     await write(`# ${'x'.repeat(300_000)}`);
-    await expect(load()).rejects.toThrow(/limit/);
+    await expect(load()).rejects.toThrow(/limit for this file/);
     await rm(join(directory, '.env'));
     await mkdir(join(directory, '.env'));
     await expect(load()).rejects.toThrow(/not a regular file/);

@@ -1,0 +1,43 @@
+/** What of the user's environment goes into a sandbox: nothing but what is listed (S10, S20). */
+import type { Config, Environment } from './load.ts';
+
+const PROXY = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'];
+const TERMINAL = ['TERM', 'COLORTERM', 'LANG', 'NO_COLOR'];
+
+export interface PassedEnvironment {
+  /** For the container's own environment, which `docker inspect` shows: no secrets. */
+  readonly container: Readonly<Record<string, string>>;
+  /** For one process only, sent through the supervisor: keys, and proxies whose address holds a password. */
+  readonly process: Readonly<Record<string, string>>;
+}
+
+/** The variables named by `PASS_ENV` that exist, and the proxy variables in both spellings. */
+export function passedEnvironment(config: Config, env: Environment): PassedEnvironment {
+  const container: Record<string, string> = {};
+  const process: Record<string, string> = {};
+  for (const name of PROXY) {
+    // Programs differ in which spelling they read; curl reads only the lower-case http_proxy.
+    const value = env[name] || env[name.toLowerCase()];
+    if (!value) continue;
+    const target = /^[^/]*\/\/[^/]*@|^[^/]*@/.test(value) ? process : container;
+    target[name] = value;
+    target[name.toLowerCase()] = value;
+  }
+  for (const name of config.PASS_ENV) {
+    const value = env[name];
+    if (value !== undefined) process[name] = value;
+  }
+  return { container, process };
+}
+
+/** What the user's terminal and locale tell programs, for one process. */
+export function terminalEnvironment(env: Environment): Record<string, string> {
+  const passed: Record<string, string> = {};
+  for (const name of TERMINAL) {
+    const value = env[name];
+    if (value) passed[name] = value;
+  }
+  // A zone by file name means a file of the host.
+  if (env.TZ && !/^[:/]/.test(env.TZ)) passed.TZ = env.TZ;
+  return passed;
+}
