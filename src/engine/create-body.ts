@@ -1,3 +1,4 @@
+import { OperationError } from '../lib/errors.ts';
 import type { ContainerSpec, MountSpec, PublishSpec, TmpfsSpec } from './container-spec.ts';
 import type { Ulimit } from './host-limits.ts';
 import type { EngineKind } from './transport.ts';
@@ -37,7 +38,7 @@ function hostConfig(spec: ContainerSpec, { kind, ulimits }: CreateFacts): Record
   // No `Init`: Podman needs a program for it that Debian's lacks; the image's entrypoint starts tini (reference, trap 2).
   return withoutUndefined({
     NetworkMode: spec.network.mode === 'none' ? 'none' : spec.network.name,
-    Mounts: spec.mounts?.map(mountBody),
+    ...mountBodies(spec.mounts ?? [], kind),
     Tmpfs:
       spec.tmpfs && Object.fromEntries(spec.tmpfs.map((tmpfs) => [tmpfs.target, tmpfsOptions(tmpfs, kind)])),
     Memory: limits.memoryBytes,
@@ -57,6 +58,30 @@ function hostConfig(spec: ContainerSpec, { kind, ulimits }: CreateFacts): Record
         ? ulimits.map((limit) => ({ Name: limit.name, Soft: limit.soft, Hard: limit.hard }))
         : undefined,
   });
+}
+
+/**
+ * Docker takes every path as it is. Podman's Docker API writes each mount as `source=…,target=…` and reads that as CSV,
+ * so a path with one of its marks goes as a bind, which it splits at colons; with both there is no way (S18).
+ */
+function mountBodies(mounts: readonly MountSpec[], kind: EngineKind): Record<string, unknown> {
+  const has = (mount: MountSpec, marks: RegExp) => marks.test(mount.source) || marks.test(mount.target);
+  const asBind = (mount: MountSpec) => kind === 'podman' && has(mount, /[,"\r\n]/);
+  const impossible = mounts.find((mount) => asBind(mount) && has(mount, /:/));
+  if (impossible) {
+    throw new OperationError(
+      `Podman cannot mount a path with both a colon and a comma or quote: ${impossible.source}`,
+      {
+        hint: 'rename the directory, or use Docker Engine',
+      },
+    );
+  }
+  return {
+    Mounts: mounts.filter((mount) => !asBind(mount)).map(mountBody),
+    Binds: mounts
+      .filter(asBind)
+      .map(({ source, target, readOnly }) => `${source}:${target}${readOnly ? ':ro' : ''}`),
+  };
 }
 
 function mountBody(mount: MountSpec): Record<string, unknown> {

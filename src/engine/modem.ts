@@ -1,5 +1,5 @@
 import { Agent, IncomingMessage } from 'node:http';
-import { Duplex, type Writable } from 'node:stream';
+import { Duplex, PassThrough, type Writable } from 'node:stream';
 import { inspect } from 'node:util';
 import { connectTo } from './connection.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -36,7 +36,7 @@ interface DialOptions {
   isStream: true;
   hijack?: boolean;
   openStdin: false;
-  file?: Upload;
+  file?: Buffer | PassThrough;
   abortSignal?: AbortSignal;
   statusCodes: Readonly<Record<number, boolean>>;
 }
@@ -122,7 +122,15 @@ function dialOptions(request: EngineRequest, hijack: boolean): DialOptions {
     openStdin: false,
     statusCodes: ANY_STATUS,
     ...(hijack ? { hijack } : {}),
-    ...(hasBody ? { file: request.upload?.data ?? json } : {}),
+    ...(hasBody ? { file: request.upload ? nodeStream(request.upload.data) : json } : {}),
     ...(request.signal ? { abortSignal: request.signal } : {}),
   };
+}
+
+function nodeStream(data: Upload): Buffer | PassThrough {
+  if (Buffer.isBuffer(data)) return data;
+  const stream = new PassThrough();
+  data.on('error', (error) => stream.destroy(error));
+  data.pipe(stream);
+  return stream;
 }

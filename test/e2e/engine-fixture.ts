@@ -48,8 +48,7 @@ async function beginRound(engine: Engine, stopEngine: () => Promise<void>): Prom
   const image = `${name}:busybox`;
   await engine.images.importTar({
     tar: await busyboxRoot(),
-    repository: name,
-    tag: 'busybox',
+    name: image,
     changes: ['ENV PATH=/bin', `LABEL ${LABEL}=${name}`],
   });
   return {

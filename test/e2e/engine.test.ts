@@ -47,7 +47,7 @@ describe.each([
 
   async function sleeping(overrides: Parameters<Round['spec']>[0] = {}): Promise<string> {
     const id = await created({ command: ['sleep', '1000'], ...overrides });
-    await round.engine.containers.start(id);
+    expect(await round.engine.containers.start(id)).toEqual({ outcome: 'started' });
     return id;
   }
 
@@ -94,23 +94,21 @@ describe.each([
     expect(stdout.trim().endsWith('2')).toBe(true);
   });
 
-  it('S18: names and mounts with spaces, colons and commas arrive as they are; inspect tells them', async () => {
+  it('S18: mounts with spaces, colons, commas and quotes arrive as they are; inspect tells them', async () => {
+    const { containers, volumes } = round.engine;
     const volume = `${round.name}-mount`;
-    await round.engine.volumes.create({ name: volume, labels: {} });
-    const id = await sleeping({
-      mounts: [{ type: 'volume', source: volume, target: '/data/a b,c:d', readOnly: true }],
-    });
-    const info = await round.engine.containers.inspect(id);
-    expect(info?.mounts).toContainEqual({
-      type: 'volume',
-      source: volume,
-      target: '/data/a b,c:d',
-      readOnly: true,
-    });
+    await volumes.create({ name: volume, labels: {} });
+    const targets = ['/data/a b', '/data/c:d', '/data/e,f', '/data/\'"é'];
+    const mounts = targets.map(
+      (target) => ({ type: 'volume', source: volume, target, readOnly: true }) as const,
+    );
+    const id = await sleeping({ mounts });
+    const info = await containers.inspect(id);
+    expect(info?.mounts).toEqual(expect.arrayContaining(mounts));
     expect(info?.state).toBe('running');
     expect(info?.startedAt).toBeGreaterThan(Date.now() - 60_000);
-    expect(await round.engine.volumes.remove(volume)).toBe('in-use');
-    await round.engine.containers.remove(id, { force: true });
+    expect(await volumes.remove(volume)).toBe('in-use');
+    await containers.remove(id, { force: true });
   });
 
   it('S14: of two creators of one name one gets it, the other a conflict', async () => {

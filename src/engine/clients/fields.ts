@@ -42,10 +42,13 @@ export function time(value: unknown): number | undefined {
 /** Labels to look for; an undefined value asks only that the label is there. */
 export type LabelFilter = Readonly<Record<string, string | undefined>>;
 
-/** The `filters` parameter for labels. */
+/** The `filters` parameter for labels: only the first, since Podman finds no image by two; `hasLabels` sees to the rest. */
 export function labelFilters(labels: LabelFilter): string {
-  const label = Object.entries(labels).map(([key, value]) => (value === undefined ? key : `${key}=${value}`));
-  return JSON.stringify({ label });
+  const label = Object.entries(labels)
+    .slice(0, 1)
+    .map(([key, value]) => (value === undefined ? key : `${key}=${value}`));
+  // An empty list is for Podman a filter that is badly written.
+  return JSON.stringify(label.length === 0 ? {} : { label });
 }
 
 /** Engines differ in how exactly they match, so what they list is checked again. */

@@ -44,8 +44,8 @@ export interface BuildRequest {
 export interface ImportRequest {
   /** A tar of the whole root file system. */
   tar: Upload;
-  repository: string;
-  tag: string;
+  /** `repository:tag`. */
+  name: string;
   /** Dockerfile instructions: `ENV A=b`, `USER 1000`, `LABEL x=y`. */
   changes?: readonly string[];
   signal?: AbortSignal;
@@ -57,7 +57,8 @@ export interface ImageClient {
   /** @throws ImageBuildError with the full log */
   build(request: BuildRequest): Promise<void>;
   importTar(request: ImportRequest): Promise<void>;
-  tag(name: string, repository: string, tag: string): Promise<void>;
+  /** Gives an image another `repository:tag`. */
+  tag(name: string, other: string): Promise<void>;
   remove(name: string, options?: { force?: boolean }): Promise<'removed' | 'gone' | 'in-use'>;
 }
 
@@ -87,15 +88,7 @@ export function imageClient(transport: Transport): ImageClient {
     },
     build: (request) => build(transport, request),
     importTar: (request) => importTar(transport, request),
-    async tag(name, repository, tag) {
-      const answer = await call({
-        method: 'POST',
-        path: `/images/${imagePath(name)}/tag`,
-        query: { repo: repository, tag },
-      });
-      if (answer.status !== 201)
-        throw transport.failure(`cannot tag image ${name} as ${repository}:${tag}`, answer);
-    },
+    tag: (name, other) => tagAs(transport, name, other),
     async remove(name, { force = false } = {}) {
       const answer = await call({ method: 'DELETE', path: `/images/${imagePath(name)}`, query: { force } });
       if (answer.status === 404) return 'gone';
@@ -144,8 +137,11 @@ async function build(transport: Transport, request: BuildRequest): Promise<void>
 }
 
 async function tagAs(transport: Transport, name: string, other: string): Promise<void> {
-  const [repository = other, tag = 'latest'] = other.split(/:(?=[^/:]*$)/);
-  await imageClient(transport).tag(name, repository, tag);
+  // The last colon after the last slash: a registry's port has one as well.
+  const [repo = other, tag = 'latest'] = other.split(/:(?=[^/:]*$)/);
+  const path = `/images/${imagePath(name)}/tag`;
+  const answer = await transport.call({ method: 'POST', path, query: { repo, tag } });
+  if (answer.status !== 201) throw transport.failure(`cannot tag image ${name} as ${other}`, answer);
 }
 
 /** Pulls of the base image tell a status, and an id for each layer. */
@@ -157,11 +153,12 @@ function progressLine(event: Json): string {
 }
 
 async function importTar(transport: Transport, request: ImportRequest): Promise<void> {
-  const name = `${request.repository}:${request.tag}`;
+  const { name } = request;
   const response = await transport.open({
     method: 'POST',
     path: '/images/create',
-    query: { fromSrc: '-', repo: request.repository, tag: request.tag, changes: request.changes },
+    // The tag within the name: Podman ignores the parameter for it.
+    query: { fromSrc: '-', repo: name, changes: request.changes },
     upload: { data: request.tar, contentType: 'application/x-tar' },
     timeoutMs: Number.POSITIVE_INFINITY,
     signal: request.signal,

@@ -35,18 +35,13 @@ export interface NetworkClient {
   inspect(idOrName: string): Promise<NetworkInfo | undefined>;
   list(labels: LabelFilter): Promise<NetworkInfo[]>;
   create(spec: NetworkSpec): Promise<NetworkResult>;
-  remove(id: string): Promise<'removed' | 'gone' | 'in-use'>;
+  remove(idOrName: string): Promise<'removed' | 'gone' | 'in-use'>;
 }
 
 export function networkClient(transport: Transport): NetworkClient {
   const { call } = transport;
   return {
-    async inspect(idOrName) {
-      const answer = await call({ method: 'GET', path: pathOf`/networks/${idOrName}` });
-      if (answer.status === 404) return undefined;
-      if (answer.status !== 200) throw transport.failure(`cannot inspect network ${idOrName}`, answer);
-      return networkInfo(object(answer.json));
-    },
+    inspect: (idOrName) => inspect(transport, idOrName),
     async list(labels) {
       const answer = await call({
         method: 'GET',
@@ -59,16 +54,27 @@ export function networkClient(transport: Transport): NetworkClient {
         .filter((network) => hasLabels(network.labels, labels));
     },
     create: (spec) => create(transport, spec),
-    async remove(id) {
-      const answer = await call({ method: 'DELETE', path: pathOf`/networks/${id}` });
+    async remove(idOrName) {
+      // By its id Podman removes a network even from under running containers, by its name it refuses.
+      const podman = (await transport.kind()) === 'podman';
+      const name = podman ? (await inspect(transport, idOrName))?.name : idOrName;
+      if (name === undefined) return 'gone';
+      const answer = await call({ method: 'DELETE', path: pathOf`/networks/${name}` });
       if (answer.status === 404) return 'gone';
       // Docker: 403 "has active endpoints"; Podman: 500 "is being used".
       if (/active endpoints|being used|in use|associated containers/i.test(answer.message)) return 'in-use';
       if (answer.status !== 204 && answer.status !== 200)
-        throw transport.failure(`cannot remove network ${id}`, answer);
+        throw transport.failure(`cannot remove network ${name}`, answer);
       return 'removed';
     },
   };
+}
+
+async function inspect(transport: Transport, idOrName: string): Promise<NetworkInfo | undefined> {
+  const answer = await transport.call({ method: 'GET', path: pathOf`/networks/${idOrName}` });
+  if (answer.status === 404) return undefined;
+  if (answer.status !== 200) throw transport.failure(`cannot inspect network ${idOrName}`, answer);
+  return networkInfo(object(answer.json));
 }
 
 async function create(transport: Transport, spec: NetworkSpec): Promise<NetworkResult> {
