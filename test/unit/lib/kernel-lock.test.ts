@@ -123,6 +123,25 @@ describe('a kernel lock', () => {
     second?.release();
   });
 
+  it('rule 1: takers that opened the file just before it was deleted go on to its successor', async () => {
+    const directory = temporaryDirectory();
+    const code = `import { unlinkSync, writeFileSync } from 'node:fs';
+      const { takeLock } = await import(lib('kernel-lock.ts'));
+      const [path, inside] = process.argv.slice(1);
+      for (let i = 0; i < 60; i++) {
+        const lock = await takeLock(path, { waitMs: 15_000 });
+        writeFileSync(inside, '', { flag: 'wx' });
+        if (i % 3 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+        unlinkSync(inside);
+        unlinkSync(path);
+        lock.release();
+      }`;
+    const children = Array.from({ length: 3 }, () =>
+      startChild(code, join(directory, 'lock'), join(directory, 'inside')),
+    );
+    expect(await Promise.all(children.map((child) => child.exit))).toEqual([0, 0, 0]);
+  });
+
   it('rule 1: is taken although the disk is full', (context) => {
     const disk = smallDisk(16);
     if ('skip' in disk) return context.skip(disk.skip);

@@ -146,6 +146,41 @@ describe('a connection', () => {
     expect(stalls).toBeGreaterThan(0);
   });
 
+  it('rule 7: while a handler is busy, only what the streams buffer is taken from the peer', async () => {
+    const [client, peer] = await connectionPair();
+    peer.onFrame(() => new Promise(() => {}));
+    client.onFrame(() => {});
+    const piece = Buffer.alloc(64 * 1024);
+    let sent = 0;
+    let stalled = false;
+    while (!stalled && sent < 400) {
+      sent++;
+      if (client.send({ type: 'data', bytes: piece })) continue;
+      stalled = await Promise.race([client.drained().then(() => false), sleep(300).then(() => true)]);
+    }
+    expect(stalled).toBe(true);
+    expect(sent).toBeLessThan(100);
+  });
+
+  it('H2: frames that wait before a malformed one are still handled after a pause', async () => {
+    const [client, raw] = await socketPair();
+    const connection = new FrameConnection(client);
+    const seen: string[] = [];
+    connection.onFrame((frame) => {
+      seen.push(frame.type);
+      connection.pause();
+    });
+    raw.on('error', () => {});
+    raw.write(Buffer.from([6, 0, 0, 0, 0, 16, 0, 0, 0, 0, 250]));
+    while (seen.length < 2) {
+      await sleep(5);
+      connection.resume();
+    }
+    connection.resume();
+    expect(await connection.closed).toBeInstanceOf(WireError);
+    expect(seen).toEqual(['end-of-input', 'bye']);
+  });
+
   it('H2: a paused connection takes nothing from its peer until it is resumed', async () => {
     const [client, peer] = await connectionPair();
     let handled = 0;
