@@ -32,7 +32,10 @@ if (version.status !== 0) {
 process.stdout.write(`pi ${version.stdout.trim()}\n`);
 
 /** A print run and an RPC run: both end by themselves (the first with "no model" where there is no demo model). */
-for (const mode of [['-p', 'hello'], ['--mode', 'rpc']]) {
+for (const mode of [
+  ['-p', 'hello'],
+  ['--mode', 'rpc'],
+]) {
   const run = spawnSync(process.execPath, [CLI, '--no-session', ...extensions, ...mode], {
     env,
     input: '',

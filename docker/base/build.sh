@@ -58,8 +58,20 @@ eval "$proxy"
 [ -z "${p:-}" ] || [ "$p" = DIRECT ] || export http_proxy="$p"
 
 say "offline base: $ID $suite with Node $NODE_VERSION"
-debootstrap --variant=minbase --components="$components" --keyring="$keyring" --include=ca-certificates \
-  "$suite" "$root" "$mirror" >&2 || fail "debootstrap failed; its last lines are above"
+bootstrap() {
+  debootstrap --variant=minbase --components="$components" --keyring="$keyring" --include=ca-certificates \
+    "$suite" "$root" "$mirror" >&2
+}
+# Once more for a mirror that had a bad moment; the second failure tells what debootstrap noted.
+if ! bootstrap; then
+  say "offline base: debootstrap failed, trying once more"
+  rm -rf --one-file-system "$root"
+  mkdir -m 0755 "$root"
+  if ! bootstrap; then
+    tail -n 5 "$root/debootstrap/debootstrap.log" >&2 2>/dev/null || :
+    fail "debootstrap failed; its last lines are above"
+  fi
+fi
 
 # The image build installs packages, so the root keeps this machine's mirrors (only those it can reach the same way).
 awk -v key="$keyring" '{ printf "deb [signed-by=%s] %s %s %s\n", key, $1, $2, $3 }' "$work/sources" \
@@ -98,7 +110,7 @@ ln -s ../lib/node_modules/npm/bin/npm-cli.js "$root/usr/local/bin/npm"
 ln -s ../lib/node_modules/npm/bin/npx-cli.js "$root/usr/local/bin/npx"
 
 chroot "$root" /usr/local/bin/node --version >&2 || fail "the fetched Node does not run"
-rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/var/log/* "$root"/tmp/* \
+rm -rf "$root"/var/cache/apt/* "$root"/var/cache/ldconfig/* "$root"/var/lib/apt/lists/* "$root"/var/log/* "$root"/tmp/* \
   "$root"/usr/share/doc/* "$root"/usr/share/man/* "$root"/usr/share/locale/* "$root"/etc/hostname "$root"/etc/resolv.conf
 
 # Sorted and without this run's times, so that the same inputs give the same layer.
