@@ -22,7 +22,7 @@ export async function readEnvFile(path: string): Promise<EnvFile | undefined> {
   if (file === undefined) return undefined;
   const text = file.content.toString('utf8').replace(/^\uFEFF/, '');
   // Loaded only where there is a file: a machine without configuration does not pay for the parser.
-  const { parse } = await import('dotenv');
+  const { parse } = await import('../../lib/dotenv.ts');
   const values = parse(text);
   const lines = text.split(/\r\n|\n|\r/);
   const entries = new Map<string, EnvEntry>();

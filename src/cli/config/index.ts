@@ -1,4 +1,6 @@
 /** Configuration of the host's side; see README.md. */
+
+export { type Certificates, hostCertificates } from './certificates.ts';
 export { type Consents, grantConsent, hasConsent, readConsents } from './consent.ts';
 export { showPath } from './deep-merge.ts';
 export { DomainId, domainKey, ONLY_DOMAIN } from './domain-id.ts';
@@ -20,4 +22,5 @@ export { type MergeOptions, mergeSessionConfig, type SessionMerge } from './merg
 export { type PackedMerge, packMerge } from './pack.ts';
 export { domainOf, domainTies } from './project-domain.ts';
 export type { ConsentItem } from './project-level.ts';
+export { shownMerge, shownSettings } from './shown-config.ts';
 export { type NetworkPool, shown } from './values.ts';

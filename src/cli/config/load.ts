@@ -32,7 +32,7 @@ export interface Config extends Omit<Settings, 'DOMAINS'> {
   readonly domains: readonly Domain[];
   /** One line each, for standard error. */
   readonly warnings: readonly string[];
-  /** Where each given key was read: `file:line` or `environment variable X`. */
+  /** Where each key with a value was read: `file:line` or `environment variable X`. */
   readonly origins: ReadonlyMap<string, string>;
 }
 
@@ -86,7 +86,9 @@ export async function examineConfig(
     home: options.home,
     domains,
     warnings: [...warnings, ...keyWarnings(entries, domains)],
-    origins: new Map([...entries].map(([key, entry]) => [key, entry.where])),
+    origins: new Map(
+      [...entries].filter(([key]) => given(entries, key)).map(([key, entry]) => [key, entry.where]),
+    ),
   };
   return { config, problems };
 }

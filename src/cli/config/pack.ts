@@ -13,7 +13,7 @@ export interface PackedMerge {
 
 /** Packs a merge. The same merge always gives the same bytes, so that a join can tell whether anything changed. */
 export async function packMerge(merge: SessionMerge): Promise<PackedMerge> {
-  const { pack } = await import('tar-stream');
+  const { pack } = await import('../../lib/tar-stream.ts');
   const archive = pack();
   const add = (name: string, content: Buffer, executable = false): void => {
     archive.entry({ name, mode: executable ? 0o755 : 0o644, mtime: new Date(0), uid: 0, gid: 0 }, content);

@@ -7,6 +7,7 @@ import { lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readRegularFile, UnsafeFileError } from '../../lib/bounded-read.ts';
 import { hasCode } from '../../lib/errors.ts';
+import { FileError } from '../../lib/file-error.ts';
 import { countBytes, MAX_FILE, type ReadBudget } from './config-tree.ts';
 import type { CanonicalPath } from './host-path.ts';
 import { canonicalJson, isObject, type Json, type JsonObject, ownValue } from './json.ts';
@@ -47,7 +48,7 @@ export async function readProjectFiles(project: CanonicalPath, budget: ReadBudge
   const files = new Map<ProjectFile, string>();
   const facts = await lstat(directory).catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return undefined;
-    throw error;
+    throw new FileError('read', directory, error);
   });
   if (facts === undefined) return { files, warnings: [] };
   if (!facts.isDirectory()) return { files, warnings: [`${directory}: is not a directory and is ignored`] };

@@ -178,6 +178,10 @@ describe('domains', () => {
     expect(() => domainOf(config, project('/anywhere'), 'work')).toThrow(/the domains are: default/);
   });
 
+  it('S7: an empty DOMAINS is no DOMAINS', async () => {
+    expect(domainOf(await load({ PI_SANDBOX_DOMAINS: '' }), project('/anywhere'))).toBe('default');
+  });
+
   it('S7: the longest matching canonical path wins, and whole directory names are compared', async () => {
     await mkdir(join(home, 'work'));
     await symlink(join(home, 'work'), join(home, 'link'));

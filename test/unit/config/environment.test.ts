@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import {
+  loadConfig,
+  passedEnvironment,
+  settingFromFlag,
+  terminalEnvironment,
+} from '../../../src/cli/config/index.ts';
+import { UsageError } from '../../../src/lib/errors.ts';
+
+const config = await loadConfig({ env: { PI_SANDBOX_PASS_ENV: 'A_KEY,MISSING' }, home: '/nowhere' });
+
+describe('what goes into a sandbox', () => {
+  it('S10: only the variables that PASS_ENV names, for one process and never for the container', () => {
+    expect(passedEnvironment(config, { A_KEY: 'a', B_KEY: 'b', PATH: '/bin' })).toEqual({
+      process: { A_KEY: 'a' },
+      container: {},
+    });
+  });
+
+  it('S10: proxy variables in both spellings; one with a password is kept out of the container', () => {
+    expect(
+      passedEnvironment(config, { https_proxy: 'http://p:1', NO_PROXY: 'a', HTTP_PROXY: 'http://me:pw@p:1' }),
+    ).toEqual({
+      container: { HTTPS_PROXY: 'http://p:1', https_proxy: 'http://p:1', NO_PROXY: 'a', no_proxy: 'a' },
+      process: { HTTP_PROXY: 'http://me:pw@p:1', http_proxy: 'http://me:pw@p:1' },
+    });
+  });
+
+  it('S20: terminal, language and time zone', () => {
+    expect(
+      terminalEnvironment({
+        TERM: 'xterm',
+        LANG: 'de_DE.UTF-8',
+        TZ: 'Europe/Berlin',
+        HOME: '/x',
+        COLORTERM: '',
+      }),
+    ).toEqual({
+      TERM: 'xterm',
+      LANG: 'de_DE.UTF-8',
+      TZ: 'Europe/Berlin',
+    });
+    expect(terminalEnvironment({ TZ: ':/etc/localtime' })).toEqual({});
+  });
+});
+
+describe('flags that override a key', () => {
+  it('S14: take the same values and errors', () => {
+    expect(settingFromFlag('MEMORY', '2g', '--memory')).toBe(2 * 1024 ** 3);
+    expect(() => settingFromFlag('CPUS', 'all', '--cpus')).toThrow(UsageError);
+    expect(() => settingFromFlag('CPUS', 'all', '--cpus')).toThrow(/^--cpus is "all"; allowed: a number/);
+  });
+});
