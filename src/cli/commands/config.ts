@@ -10,6 +10,7 @@ import {
   type Environment,
   examineConfig,
   hostCertificates,
+  loadConfig,
   mergeLevels,
   mergeSessionConfig,
   shownMerge,
@@ -49,10 +50,7 @@ export async function configShow(
   options: ConfigOptions,
   at: Surroundings = ownSurroundings(),
 ): Promise<number> {
-  const { config, problems } = await examineConfig(at);
-  const [problem] = problems;
-  if (problem !== undefined || config === undefined)
-    throw problem ?? new ConfigError('.env', 'cannot be read');
+  const config = await loadConfig(at);
   const project = await resolveProject(argument, at);
   const domain = domainOf(config, project.canonical, options.domain);
   const trust = options.trustProjectConfig === undefined ? {} : { trustProject: options.trustProjectConfig };
@@ -126,7 +124,7 @@ export async function configCheck(
   });
   examined?.problems.forEach(error);
   const project = await resolveProject(argument, at).catch(error);
-  if (examined?.config !== undefined)
+  if (examined !== undefined)
     await checkAll(examined.config, project ?? undefined, argument !== undefined, at.env, error, warn);
   const failed = findings.some(({ level }) => level === 'error');
   if (options.json) at.stdout.write(`${JSON.stringify({ version: 1, ok: !failed, findings }, null, 2)}\n`);

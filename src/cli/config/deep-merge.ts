@@ -18,9 +18,6 @@ export interface Traced {
 
 export const NOTHING: Traced = { value: {}, origins: [] };
 
-/** A key that pi, or whoever reads the result, might assign to: it would change every object's prototype. */
-const DANGEROUS = '__proto__';
-
 /** `later` from `file` over `earlier`: objects key by key, everything else replaced. */
 export function mergeOver(earlier: Traced, later: JsonObject, file: string): Traced {
   const set: Origin[] = [];
@@ -38,7 +35,6 @@ function mergeObjects(
 ): JsonObject {
   const result = new Map<string, Json>(Object.entries(earlier));
   for (const [key, over] of Object.entries(later)) {
-    if (key === DANGEROUS) continue;
     const here = [...path, key];
     const under = ownValue(earlier, key);
     if (isObject(over) && Object.keys(over).length > 0) {

@@ -2,7 +2,7 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import * as z from 'zod/mini';
-import { hasCode } from '../../lib/errors.ts';
+import { hasCode, OperationError } from '../../lib/errors.ts';
 
 export const CanonicalPath = z
   .string()
@@ -27,12 +27,18 @@ export async function canonicalPath(path: string): Promise<CanonicalPath> {
   const missing: string[] = [];
   for (let current = resolve(path); ; current = dirname(current)) {
     try {
-      return CanonicalPath.parse(join(await realpath(current), ...missing));
+      return spoken(join(await realpath(current), ...missing));
     } catch (error) {
       if (!hasCode(error, 'ENOENT', 'ENOTDIR') || current === dirname(current)) throw error;
       missing.unshift(basename(current));
     }
   }
+}
+
+function spoken(path: string): CanonicalPath {
+  const { data } = CanonicalPath.safeParse(path);
+  if (data === undefined) throw new OperationError('the path contains a line break');
+  return data;
 }
 
 /** True when `path` is `parent` or lies below it. Both canonical. */

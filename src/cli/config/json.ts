@@ -35,8 +35,7 @@ export function parseObject(text: string, file: string, comments = false): JsonO
     throw new ConfigError(`${file}:${line}:${column}`, 'this is not valid JSON from here on');
   }
   if (!isObject(value)) throw new ConfigError(`${file}:1:1`, 'must hold a JSON object: { … }');
-  requireDepth(value, file, 0);
-  return value;
+  return cleanObject(value, file, 0);
 }
 
 /** JSON with sorted keys: equal values give equal text, whatever their order in the file. */
@@ -46,10 +45,19 @@ export function canonicalJson(value: Json): string {
   );
 }
 
-function requireDepth(value: Json, file: string, depth: number): void {
+/**
+ * The same value without any key "__proto__": whoever copies it by assignment, here or in pi, would change an
+ * object's prototype instead.
+ */
+function cleanObject(object: JsonObject, file: string, depth: number): JsonObject {
+  const entries = Object.entries(object).filter(([key]) => key !== '__proto__');
+  return Object.fromEntries(entries.map(([key, item]) => [key, clean(item, file, depth + 1)]));
+}
+
+function clean(value: Json, file: string, depth: number): Json {
   if (depth > MAX_DEPTH) throw new ConfigError(file, `is nested deeper than ${MAX_DEPTH} levels`);
-  if (typeof value !== 'object' || value === null) return;
-  for (const item of Object.values(value)) requireDepth(item, file, depth + 1);
+  if (isObject(value)) return cleanObject(value, file, depth);
+  return Array.isArray(value) ? value.map((item: Json) => clean(item, file, depth + 1)) : value;
 }
 
 /** Replaced by blanks of the same length, so that positions stay those of the file. */

@@ -58,19 +58,17 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
       ? first
       : new ConfigError(first.where, first.message.slice(first.where.length + 2), { hint: more });
   }
-  if (config === undefined) throw new ConfigError(configDirectory(options), 'cannot be read');
   return config;
 }
 
-/** As {@link loadConfig}, with every problem found instead of the first (for `config check`). */
+/** As {@link loadConfig}, with every problem found instead of the first; what is bad has its default then (for `config check`). */
 export async function examineConfig(
   options: LoadOptions,
-): Promise<{ config: Config | undefined; problems: readonly ConfigError[] }> {
+): Promise<{ config: Config; problems: readonly ConfigError[] }> {
   const directory = configDirectory(options);
   const problems: ConfigError[] = [];
   const { entries, warnings } = await readEntries(directory, options.env);
   const settings = checkSettings(entries, problems);
-  if (settings === undefined) return { config: undefined, problems };
   const ids = settings.DOMAINS ?? [ONLY_DOMAIN];
   const domains: Domain[] = [];
   for (const id of ids) domains.push(await readDomain(id, entries, settings, options.home, problems));
@@ -123,10 +121,8 @@ function given(entries: ReadonlyMap<string, EnvEntry>, key: string): string | un
   return value === '' ? undefined : value;
 }
 
-function checkSettings(
-  entries: ReadonlyMap<string, EnvEntry>,
-  problems: ConfigError[],
-): Settings | undefined {
+/** The settings; a bad one is reported and has its default, so that everything else is still checked. */
+function checkSettings(entries: ReadonlyMap<string, EnvEntry>, problems: ConfigError[]): Settings {
   const raw: Partial<Record<SettingName, string>> = {};
   for (const key of entries.keys()) {
     const value = given(entries, key);
@@ -134,11 +130,12 @@ function checkSettings(
   }
   const result = Settings.safeParse(raw);
   if (result.success) return result.data;
-  for (const issue of result.error.issues) {
-    const key = String(issue.path[0]);
-    problems.push(badValue(entries, key, issue.message));
+  for (const { path, message } of result.error.issues) {
+    const key = String(path[0]);
+    problems.push(badValue(entries, key, message));
+    if (isSettingName(key)) delete raw[key];
   }
-  return undefined;
+  return Settings.parse(raw);
 }
 
 /** Key, value, where, and what is allowed; of PASS_ENV never what follows a "=", which is likely a secret (S10). */

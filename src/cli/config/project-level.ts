@@ -125,12 +125,10 @@ export function consentEntries(
   const holder = kind === 'mcp-server' ? 'mcpServers' : 'providers';
   const group = ownValue(file, holder);
   const others = Object.keys(file).filter((key) => key !== '$schema' && (key !== holder || !isObject(group)));
-  const entries = Object.entries(isObject(group) ? group : {})
-    .filter(([name]) => name !== '__proto__')
-    .map(([name, value]) => {
-      const hash = createHash('sha256').update(canonicalJson(value)).digest('hex');
-      return { name, value, item: { kind, name, hash, summary: summaryOf(kind, name, value) } };
-    });
+  const entries = Object.entries(isObject(group) ? group : {}).map(([name, value]) => {
+    const hash = createHash('sha256').update(canonicalJson(value)).digest('hex');
+    return { name, value, item: { kind, name, hash, summary: summaryOf(kind, name, value) } };
+  });
   return { entries, others: others.map(shown) };
 }
 

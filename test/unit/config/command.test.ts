@@ -112,10 +112,10 @@ describe('config check', () => {
     const first = surroundings();
     expect(await configCheck(undefined, { json: true }, first.at)).toBe(0);
     expect(JSON.parse(first.written.out)).toMatchObject({ ok: true, findings: [{ level: 'warning' }] });
-    await own('.env', 'PIDS=x\nCPUS=y\n');
+    await own('.env', 'PIDS=x\nCPUS=y\nDOMIANS=x\n');
     const second = surroundings();
     expect(await configCheck(undefined, { json: true }, second.at)).toBe(2);
-    expect(JSON.parse(second.written.out).findings).toHaveLength(2);
+    expect(JSON.parse(second.written.out).findings).toHaveLength(3);
   });
 
   it("S8: a project's own files are checked too", async () => {

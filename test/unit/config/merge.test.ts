@@ -216,8 +216,9 @@ describe('bad files', () => {
       'settings.json',
       '{"compaction":{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":2}}},"__proto__":{"theme":"x"}}',
     );
+    await global('mcp.json', '{"mcpServers":{"x":{"args":[{"__proto__":{"polluted":3}}]}}}');
     const merged = await merge();
-    expect(textOf(merged, 'settings.json')).not.toContain('__proto__');
+    expect(merged.files.map(({ content }) => content.toString()).join()).not.toContain('__proto__');
     expect(Reflect.get({}, 'polluted')).toBeUndefined();
     expect(Reflect.get(Object, 'prototype')).not.toHaveProperty('polluted');
   });
