@@ -1,4 +1,4 @@
-import { Agent, IncomingMessage } from 'node:http';
+import { Agent, type AgentOptions, IncomingMessage } from 'node:http';
 import { Duplex, PassThrough, type Writable } from 'node:stream';
 import { inspect } from 'node:util';
 import { connectTo } from './connection.ts';
@@ -74,7 +74,9 @@ export async function openModem(endpoint: Endpoint): Promise<ModemDoor> {
 }
 
 function agentFor(endpoint: Endpoint): Agent {
-  const agent = new Agent({ keepAlive: true });
+  // An empty server name spares each connection the guess of one.
+  const options: AgentOptions & { servername: string } = { keepAlive: true, servername: '' };
+  const agent = new Agent(options);
   agent.createConnection = (_options, done) => {
     connectTo(endpoint).then(
       (socket) => done?.(null, socket),

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { addressOf, type Endpoint } from './endpoint.ts';
@@ -19,18 +19,39 @@ export function connectSsh(endpoint: SshEndpoint): Duplex {
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaint = (complaint + text).slice(-STDERR_KEPT);
   });
-  const duplex = Duplex.from({ readable: child.stdout, writable: child.stdin });
   const address = addressOf(endpoint);
+  const duplex = duplexOf(child);
   child.once('error', (error) => {
     duplex.destroy(new EngineConnectionError(address, `engine ${address}: cannot run ssh`, { cause: error }));
   });
+  // Not the end of its output but its exit ends the connection: only then is it known whether ssh failed.
   child.once('close', (code) => {
-    if (code === 0 || duplex.destroyed) return;
+    if (code === 0) duplex.push(null);
     const said = complaint.trim().split('\n').at(-1) ?? '';
-    duplex.destroy(new EngineConnectionError(address, `engine ${address}: ssh ended with ${code}: ${said}`));
+    if (code !== 0)
+      duplex.destroy(
+        new EngineConnectionError(address, `engine ${address}: ssh ended with ${code}: ${said}`),
+      );
   });
-  duplex.once('close', () => child.kill());
   return asSocket(duplex, () => [child, child.stdin, child.stdout, child.stderr]);
+}
+
+function duplexOf(child: ChildProcessWithoutNullStreams): Duplex {
+  const duplex = new Duplex({
+    read: () => child.stdout.resume(),
+    write: (chunk, _encoding, done) => child.stdin.write(chunk, done),
+    final: (done) => child.stdin.end(done),
+    destroy(error, done) {
+      child.kill();
+      done(error);
+    },
+  });
+  child.stdout.on('data', (chunk) => {
+    if (!duplex.push(chunk)) child.stdout.pause();
+  });
+  // The exit of ssh tells more than that it no longer reads.
+  child.stdin.on('error', () => {});
+  return duplex;
 }
 
 /** `docker system dial-stdio` also reaches a socket of its own choice, hence no path unless the URL has one. */
