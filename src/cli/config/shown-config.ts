@@ -31,8 +31,7 @@ const hideKeys = redactor([]);
 export function shownSettings(config: Config): ShownSetting[] {
   const rows: ShownSetting[] = [];
   const add = (key: string, value: unknown): void => {
-    const text = value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value);
-    rows.push({ key, value: hideKeys(text), from: config.origins.get(key) ?? 'default' });
+    rows.push({ key, value: hideKeys(asWritten(key, value)), from: config.origins.get(key) ?? 'default' });
   };
   add('DOMAINS', config.domains.map(({ id }) => id).join(','));
   for (const { key, paths, sessionsRetentionDays } of config.domains) {
@@ -44,6 +43,24 @@ export function shownSettings(config: Config): ShownSetting[] {
     if (key !== 'DOMAINS') add(key, values.get(key));
   }
   return rows;
+}
+
+/** A value in the form that `.env` takes. */
+function asWritten(key: string, value: unknown): string {
+  if (value === undefined) return '';
+  if (Array.isArray(value)) return value.join(',');
+  if (typeof value === 'number' && (key === 'MEMORY' || key === 'TMP_SIZE')) return sizeAsWritten(value);
+  if (typeof value === 'object' && value !== null && 'address' in value && 'prefixLength' in value) {
+    return `${value.address}/${value.prefixLength}`;
+  }
+  return String(value);
+}
+
+function sizeAsWritten(bytes: number): string {
+  const units = ['', 'k', 'm', 'g', 't'];
+  let power = 0;
+  while (power < units.length - 1 && bytes % 1024 ** (power + 1) === 0) power += 1;
+  return `${bytes / 1024 ** power}${units[power]}`;
 }
 
 /** Each merged key with its origin, then the files that are taken whole. */

@@ -36,6 +36,8 @@ describe('config show', () => {
     expect(await configShow(undefined, {}, at)).toBe(0);
     expect(written.out).toMatch(new RegExp(`PIDS +100 +${env}:3`));
     expect(written.out).toMatch(/CPUS +2 +environment variable PI_SANDBOX_CPUS/);
+    expect(written.out).toMatch(/TMP_SIZE +1g +default/);
+    expect(written.out).toMatch(/NETWORK_POOL +10\.213\.0\.0\/16 +default/);
     expect(written.out).toMatch(/IDLE_STOP_MINUTES +10 +default/);
     expect(written.out).toMatch(new RegExp(`settings.json +compaction.enabled +true +${settings}`));
     expect(written.out).toContain('config/SYSTEM.md');
