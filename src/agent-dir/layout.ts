@@ -161,3 +161,16 @@ export function sandboxEnvironment(roots: Roots): Record<string, string> {
     PI_TELEMETRY: '0',
   };
 }
+
+/** Variables by which node, npm, git, curl and Python trust the host's certificates too (S10). */
+export function certificateEnvironment(): Record<string, string> {
+  const { certificates } = pathsOf(sandboxRoots(0));
+  return {
+    NODE_EXTRA_CA_CERTS: certificates,
+    SSL_CERT_FILE: certificates,
+    GIT_SSL_CAINFO: certificates,
+    CURL_CA_BUNDLE: certificates,
+    REQUESTS_CA_BUNDLE: certificates,
+    NPM_CONFIG_CAFILE: certificates,
+  };
+}

@@ -11,6 +11,9 @@ import { buildHome } from './setup/home.ts';
 import { type PublishedMerge, publishMerge } from './setup/merge.ts';
 import { prepareSharedState } from './setup/shared-state.ts';
 
+/** A volume belongs to another uid than the sandbox's: by mistake, or because nobody prepared it yet (S2). */
+export class ForeignVolumeError extends OperationError {}
+
 export interface User {
   uid: number;
   gid: number;
@@ -75,7 +78,7 @@ function checkOwners(roots: Roots, user: User): void {
   for (const [volume, path] of Object.entries({ shared: roots.shared, domain: roots.domain, sessions: roots.sessions })) {
     const owner = statSync(path).uid;
     if (owner === user.uid) continue;
-    throw new OperationError(
+    throw new ForeignVolumeError(
       `the ${volume} volume at ${path} belongs to uid ${owner}, but this sandbox runs as uid ${user.uid}`,
       { hint: `pi-sandbox volumes chown ${user.uid}:${user.gid}` },
     );

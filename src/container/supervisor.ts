@@ -1,4 +1,4 @@
-import { pathsOf, type Roots } from '../agent-dir/index.ts';
+import type { Roots } from '../agent-dir/index.ts';
 import type { Clock } from '../lib/clock.ts';
 import { messageOf, PiSandboxError } from '../lib/errors.ts';
 import type { FrameConnection, OpenReply, OpenRequest, PresenceRequest, RunRequest, Status } from '../wire/index.ts';
@@ -8,7 +8,7 @@ import { memoryUse } from './memory.ts';
 import { signalGroup } from './process/program.ts';
 import { strayProcesses } from './processes.ts';
 import { relay, startProgram } from './run-request.ts';
-import { SandboxState, type User } from './sandbox-state.ts';
+import { ForeignVolumeError, SandboxState, type User } from './sandbox-state.ts';
 import { MergeReceiver } from './setup/merge.ts';
 import { describeChanges, sessionChanges } from './setup/session-changes.ts';
 
@@ -207,6 +207,7 @@ function refusal(error: unknown): OpenReply {
     message: messageOf(error),
     exitCode: known?.exitCode ?? 1,
     ...(known?.hint === undefined ? {} : { hint: known.hint }),
+    ...(error instanceof ForeignVolumeError ? { reason: 'foreign-volume' as const } : {}),
   };
 }
 

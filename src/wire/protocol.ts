@@ -38,10 +38,11 @@ export const Hello = z.object({
 export type Hello = z.infer<typeof Hello>;
 
 /** The tar of the merged configuration follows the request in `blob` frames, in all `length` bytes. */
-export const Merge = z.object({
+export const MergeAnnouncement = z.object({
   length: z.int().check(z.minimum(0), z.maximum(LIMITS.merge)),
   sha256: z.string().check(z.regex(/^[0-9a-f]{64}$/)),
 });
+export type MergeAnnouncement = z.infer<typeof MergeAnnouncement>;
 
 export const RunRequest = z.object({
   verb: z.literal('run'),
@@ -56,7 +57,7 @@ export const RunRequest = z.object({
   /** Present: the process gets a pseudo-terminal of this size. Absent: pipes, byte for byte. */
   terminal: z.optional(TerminalSize),
   /** Present: replace the sandbox's merged configuration before the process starts (S8). */
-  merge: z.optional(Merge),
+  merge: z.optional(MergeAnnouncement),
 });
 export type RunRequest = z.infer<typeof RunRequest>;
 
@@ -106,7 +107,15 @@ export const OpenReply = z.discriminatedUnion('answer', [
     /** For `status`: the status. */ value: z.optional(z.unknown()),
   }),
   z.object({ answer: z.literal('closing') }),
-  z.object({ answer: z.literal('refused'), message: text, hint: z.optional(text), exitCode: z.int() }),
+  z.object({
+    answer: z.literal('refused'),
+    message: text,
+    hint: z.optional(text),
+    exitCode: z.int(),
+    /** A volume belongs to another user, or was never prepared (S2). */ reason: z.optional(
+      z.literal('foreign-volume'),
+    ),
+  }),
 ]);
 export type OpenReply = z.infer<typeof OpenReply>;
 

@@ -21,7 +21,7 @@ const FORWARDED: readonly SignalName[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUI
  * terminal is in raw mode meanwhile, and back in its own mode on every way out of here.
  */
 export async function attach(connection: FrameConnection, user: UserStreams, terminal: boolean): Promise<Ending> {
-  const credit = new InputCredit();
+  const credit = new InputCredit(connection.closed);
   const restore = terminal ? enterRawMode(user.stdin) : () => undefined;
   const unforward = forwardSignals(connection);
   const stopResizing = terminal ? followSize(connection, user.stdout) : () => undefined;
@@ -36,7 +36,6 @@ export async function attach(connection: FrameConnection, user: UserStreams, ter
   try {
     return await promise;
   } finally {
-    credit.close();
     stopInput();
     stopResizing();
     unforward();

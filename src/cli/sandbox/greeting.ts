@@ -5,10 +5,13 @@ import type { ProgramStreams } from '../../engine/index.ts';
 /** The sandbox understood and said no; the message, the next step and the exit code are its own. */
 export class SandboxRefusedError extends PiSandboxError {
   readonly exitCode: number;
+  /** The volumes may merely never have been prepared: worth one more look (S2). */
+  readonly foreignVolume: boolean;
 
   constructor(reply: Extract<OpenReply, { answer: 'refused' }>) {
     super(reply.message, { hint: reply.hint });
     this.exitCode = reply.exitCode;
+    this.foreignVolume = reply.reason === 'foreign-volume';
   }
 }
 

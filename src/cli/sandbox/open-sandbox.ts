@@ -3,7 +3,7 @@ import type { Engine, ExecSession } from '../../engine/index.ts';
 import { OperationError, TimeoutError, UsageError } from '../../lib/errors.ts';
 import type { FrameConnection } from '../../wire/index.ts';
 import { type ContainerOptions, containerSpec } from './container-spec.ts';
-import { type Opening, open, readToken } from './greeting.ts';
+import { type Opening, open, readToken, SandboxRefusedError } from './greeting.ts';
 import { ensureNetwork, findNetwork } from './network.ts';
 import type { Sandbox } from './sandbox.ts';
 import { createVolumes, volumesExist } from './volumes.ts';
@@ -12,12 +12,14 @@ import { createVolumes, volumesExist } from './volumes.ts';
 const DEADLINE_MS = 90_000;
 /** A container that was created and never started in this time belongs to a start that died. */
 const ABANDONED_MS = 20_000;
-const BRIDGE = '/opt/pi-sandbox/bin/bridge';
+/** Reaches the supervisor from an exec. */
+export const BRIDGE = '/opt/pi-sandbox/bin/bridge';
 
 export interface StartPlan {
   engine: Engine;
   sandbox: Sandbox;
-  options: ContainerOptions;
+  /** Ready when the project and its configuration have been read. */
+  options: Promise<ContainerOptions>;
   /** Options given by the user that only a new container can take. */
   onlyForNew: readonly string[];
   network: 'open' | 'none';
@@ -49,14 +51,21 @@ export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
   const joined = await join(plan);
   if ('connection' in joined) return joined;
   let [volumes, network] = await ready;
+  let prepared = false;
   const started = Date.now();
   for (let pause = 20; Date.now() - started < DEADLINE_MS; pause = Math.min(pause * 1.5, 500)) {
     if (!volumes) {
       await createVolumesOrBuild(plan);
       volumes = true;
+      prepared = true;
     }
     network ??= await networkOf(plan, ensureNetwork);
-    const attempt = await create(plan, network);
+    const attempt = await create(plan, network ?? '').catch((error: unknown) => {
+      // A start that was killed between making the volumes and preparing them: do it now, and say no the next time.
+      if (!(error instanceof SandboxRefusedError && error.foreignVolume) || prepared) throw error;
+      volumes = false;
+      return { again: 'volumes not prepared' };
+    });
     if ('connection' in attempt) return attempt;
     plan.debug(attempt.again);
     if (attempt.again === 'no-such-network') network = undefined;
@@ -90,7 +99,8 @@ export async function join(plan: Pick<StartPlan, 'engine' | 'sandbox' | 'opening
 }
 
 async function create(plan: StartPlan, network: string): Promise<Attempt> {
-  const { engine, sandbox, image, options } = plan;
+  const { engine, sandbox, image } = plan;
+  const options = await plan.options;
   const spec = containerSpec(sandbox, image, network === '' ? { mode: 'none' } : { mode: 'named', name: network }, options);
   const created = await engine.containers.create(spec);
   switch (created.outcome) {
@@ -146,7 +156,7 @@ async function joinOrClear(plan: StartPlan): Promise<Attempt> {
 }
 
 async function createVolumesOrBuild(plan: StartPlan): Promise<void> {
-  if (!(await plan.engine.images.exists(plan.image))) await plan.buildImage();
+  if ((await plan.engine.images.inspect(plan.image)) === undefined) await plan.buildImage();
   await createVolumes(plan.engine, plan.sandbox, plan.image);
 }
 

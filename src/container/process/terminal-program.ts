@@ -24,6 +24,8 @@ export async function runInTerminal(
     // Bytes, never text: a character or an escape sequence may be split between two reads.
     encoding: null,
   });
+  // Its type knows text only, its code takes bytes as well.
+  const input: { write(data: string | Buffer): void } = terminal;
   let ended = false;
   const exited = new Promise<Exited>((resolve) => {
     terminal.onExit(({ exitCode, signal }) => {
@@ -45,7 +47,7 @@ export async function runInTerminal(
     pid: terminal.pid,
     exited,
     write: (bytes) => {
-      if (!ended) terminal.write(Buffer.from(bytes));
+      if (!ended) input.write(Buffer.from(bytes));
       return Promise.resolve();
     },
     // The end of a terminal's input is a key the user presses, never the end of a stream.

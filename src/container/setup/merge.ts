@@ -13,7 +13,9 @@ import { dirname, join, normalize } from 'node:path';
 import { Readable } from 'node:stream';
 import { MERGED_FILES, pathsOf, type Roots } from '../../agent-dir/index.ts';
 import { OperationError, messageOf } from '../../lib/errors.ts';
-import { SandboxConfig, type Merge } from '../../wire/index.ts';
+import { type MergeAnnouncement, SandboxConfig } from '../../wire/index.ts';
+
+const SYSTEM_CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
 
 /** The merged configuration that the sandbox uses now, and the untouched copy it came from. */
 export interface PublishedMerge {
@@ -25,11 +27,11 @@ export interface PublishedMerge {
 
 /** Collects the tar that follows a request, and refuses more or other bytes than were announced. */
 export class MergeReceiver {
-  readonly announced: Merge;
+  readonly announced: MergeAnnouncement;
   private readonly pieces: Buffer[] = [];
   private received = 0;
 
-  constructor(announced: Merge) {
+  constructor(announced: MergeAnnouncement) {
     this.announced = announced;
   }
 
@@ -70,13 +72,21 @@ export async function publishMerge(roots: Roots, tar: Buffer, sha256: string): P
   }
   const config = readSandboxConfig(`${pristine}/sandbox.json`);
   for (const name of MERGED_FILES) replaceFile(`${pristine}/${name}`, `${roots.memory}/${name}`);
-  replaceFile(`${pristine}/ca-certificates.crt`, pathsOf(roots).certificates);
+  publishCertificates(`${pristine}/ca-certificates.crt`, pathsOf(roots).certificates);
   mkdirSync(`${pristine}/config`, { recursive: true, mode: 0o700 });
   const link = `${roots.memory}/.config.new`;
   rmSync(link, { force: true });
   symlinkSync(`${pristine}/config`, link);
   renameSync(link, `${roots.memory}/config`);
   return { sha256, pristine, config };
+}
+
+/** The host's certificates beside the image's own: a company's proxy does not stand before every address (S10). */
+function publishCertificates(from: string, to: string): void {
+  if (!existsSync(from)) return rmSync(to, { force: true });
+  const bundle = existsSync(SYSTEM_CERTIFICATES) ? readFileSync(SYSTEM_CERTIFICATES) : Buffer.alloc(0);
+  writeFileSync(`${to}.new`, Buffer.concat([bundle, Buffer.from('\n'), readFileSync(from)]));
+  renameSync(`${to}.new`, to);
 }
 
 function replaceFile(from: string, to: string): void {
@@ -101,7 +111,7 @@ function readSandboxConfig(path: string): SandboxConfig {
 }
 
 async function unpack(tar: Buffer, directory: string): Promise<void> {
-  const { extract } = await import('tar-stream');
+  const { extract } = await import('../../lib/tar-stream.ts');
   const entries = Readable.from([tar]).pipe(extract());
   for await (const entry of entries) {
     const path = join(directory, normalize(entry.header.name));
@@ -112,8 +122,10 @@ async function unpack(tar: Buffer, directory: string): Promise<void> {
       mkdirSync(path, { recursive: true, mode: 0o700 });
       entry.resume();
     } else if (entry.header.type === 'file') {
-      const pieces: Buffer[] = [];
-      for await (const piece of entry) pieces.push(Buffer.from(piece));
+      const pieces: Uint8Array[] = [];
+      for await (const piece of entry) {
+        if (piece instanceof Uint8Array) pieces.push(piece);
+      }
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
       const executable = ((entry.header.mode ?? 0) & 0o100) !== 0;
       writeFileSync(path, Buffer.concat(pieces), { mode: executable ? 0o700 : 0o600 });

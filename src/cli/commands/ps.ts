@@ -1,0 +1,132 @@
+import type { Engine } from '../../engine/index.ts';
+import { messageOf } from '../../lib/errors.ts';
+import { safeForTerminal } from '../../lib/redact.ts';
+import type { SandboxStatus } from '../../wire/index.ts';
+import { openContext } from '../context.ts';
+import type { GlobalOptions } from '../main.ts';
+import { statusOf } from '../sandbox/ask-supervisor.ts';
+import { endedSandboxes } from '../sandbox/ended-sandboxes.ts';
+import { type ListedSandbox, listSandboxes } from '../sandbox/find-sandboxes.ts';
+import { planImage } from '../sandbox/image.ts';
+import { warn } from '../ui/report.ts';
+import { bytes, duration, table } from '../ui/table.ts';
+
+export interface PsOptions extends GlobalOptions {
+  all?: boolean;
+  json?: boolean;
+}
+
+interface EngineChoice {
+  /** As the user named it; empty for the one that was found. */
+  name: string;
+  engine: Engine;
+}
+
+interface Row extends ListedSandbox {
+  engine: string;
+  status: SandboxStatus | undefined;
+  /** Runs an image that a start would not choose any more. */
+  oldImage: boolean;
+}
+
+/** An engine of `ENGINES` that does not answer in this time is reported and not waited for. */
+const ENGINE_MS = 5_000;
+
+/** Lists the sandboxes of every configured engine, from the engines themselves (S15, S19). */
+export async function ps(options: PsOptions): Promise<number> {
+  const { config, engine, env, home } = await openContext(options);
+  const others = await otherEngines(config.ENGINES, env, home);
+  const current = planImage(config.INSTALLATION_PREFIX, config).name;
+  const results = await Promise.all(
+    [{ name: '', engine }, ...others].map((choice) => rowsOf(choice, config.INSTALLATION_PREFIX, current)),
+  );
+  const rows = results.flat();
+  const ended = options.all === true ? await endedSandboxes(engine, config, current, rows) : [];
+  engine.close();
+  if (options.json === true) {
+    process.stdout.write(`${JSON.stringify({ version: 1, sandboxes: rows, ended }, null, 2)}\n`);
+    return 0;
+  }
+  process.stdout.write(render(rows));
+  if (ended.length > 0) {
+    process.stdout.write(`\n${table(['ended', 'when', 'why'], ended.map(({ name, time, reason }) => [name, ago(time), safeForTerminal(reason)]))}`);
+  }
+  return 0;
+}
+
+async function otherEngines(names: readonly string[], env: NodeJS.ProcessEnv, home: string): Promise<EngineChoice[]> {
+  const { openEngine } = await import('../../engine/index.ts');
+  const opened = await Promise.all(
+    names.map((name) =>
+      openEngine({ engine: name, env, home }).then(
+        (engine) => ({ name, engine }),
+        (error: unknown) => warn(`engine ${name}: unreachable: ${messageOf(error)}`),
+      ),
+    ),
+  );
+  return opened.filter((choice) => choice !== undefined);
+}
+
+async function rowsOf({ name, engine }: EngineChoice, prefix: string, current: string): Promise<Row[]> {
+  try {
+    const listed = await withTimeout(listSandboxes(engine, prefix), ENGINE_MS);
+    return await Promise.all(
+      listed.map(async (sandbox) => ({
+        ...sandbox,
+        engine: name,
+        oldImage: sandbox.image.replace(/^localhost\//, '') !== current,
+        status: sandbox.state === 'running' ? await statusOf(engine, sandbox.id) : undefined,
+      })),
+    );
+  } catch (error) {
+    if (name === '') throw error;
+    warn(`engine ${name}: unreachable: ${messageOf(error)}`);
+    return [];
+  }
+}
+
+async function withTimeout<T>(work: Promise<T>, milliseconds: number): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`no answer within ${milliseconds / 1_000} s`)), milliseconds);
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function render(rows: readonly Row[]): string {
+  const several = new Set(rows.map(({ engine }) => engine)).size > 1;
+  const headings = ['project', 'domain', 'status', 'sessions', 'jobs', 'memory', 'name'];
+  const lines = rows.map((row) => [
+    safeForTerminal(row.project),
+    row.domain,
+    stateOf(row),
+    countOf(row, 'session'),
+    countOf(row, 'job'),
+    row.status === undefined ? '-' : memoryOf(row.status),
+    row.alias ?? row.name,
+  ]);
+  if (!several) return table(headings, lines);
+  return table(['engine', ...headings], lines.map((line, at) => [rows[at]?.engine || '(default)', ...line]));
+}
+
+function stateOf({ state, status, createdAt, oldImage }: Row): string {
+  const old = oldImage ? ', old image' : '';
+  if (state !== 'running') return `${state}${old}`;
+  if (status === undefined) return `up, does not answer${old}`;
+  const stray = status.stray.length > 0 ? `, ${status.stray.length} stray` : '';
+  return `up ${duration(Date.now() - (createdAt ?? Date.parse(status.startedAt)))}${stray}${old}`;
+}
+
+function countOf({ status }: Row, kind: 'session' | 'job'): string {
+  return status === undefined ? '-' : String(status.living.filter((thing) => thing.kind === kind).length);
+}
+
+function memoryOf({ memory }: SandboxStatus): string {
+  return memory.limit === null ? bytes(memory.used) : `${bytes(memory.used)} / ${bytes(memory.limit)}`;
+}
+
+function ago(time: string): string {
+  return `${duration(Date.now() - Date.parse(time))} ago`;
+}

@@ -1,0 +1,68 @@
+import type { Engine } from '../../engine/index.ts';
+import type { Config } from '../config/index.ts';
+import type { ListedSandbox } from './find-sandboxes.ts';
+import { volumeOfName } from './names.ts';
+import { parseLogLine } from './sandbox-log-lines.ts';
+import { runHelper } from './volumes.ts';
+
+export interface EndedSandbox {
+  name: string;
+  domain: string;
+  /** ISO 8601, UTC. */
+  time: string;
+  reason: string;
+}
+
+/** More volumes than this are not looked at in one call (rule 7). */
+const MAX_VOLUMES = 200;
+/** From each log its last lines are enough: the reason is in the last one. */
+const READ_LOGS = `
+for log in /volumes/*/logs/sandboxes/*.jsonl; do
+  [ -f "$log" ] && [ ! -L "$log" ] || continue
+  printf '%s\\t' "$log"; tail -c 4096 "$log" | grep -aE '"event":"ended"' | tail -n 1; echo
+done
+`;
+
+/**
+ * Sandboxes that have ended, with the reason each supervisor wrote last into its domain's volume (S14). One helper
+ * container sees all the domains' volumes, read-only, and nothing else.
+ */
+export async function endedSandboxes(
+  engine: Engine,
+  config: Config,
+  image: string,
+  running: readonly ListedSandbox[],
+): Promise<EndedSandbox[]> {
+  const volumes = (await engine.volumes.list({ namePrefix: config.INSTALLATION_PREFIX }))
+    .map(({ name }) => ({ name, found: volumeOfName(config.INSTALLATION_PREFIX, name) }))
+    .filter(({ found }) => found?.role === 'domain-state')
+    .slice(0, MAX_VOLUMES);
+  if (volumes.length === 0 || (await engine.images.inspect(image)) === undefined) return [];
+  const output = await runHelper(engine, {
+    sandbox: { config },
+    image,
+    user: '0:0',
+    capabilities: ['DAC_READ_SEARCH'],
+    command: ['/bin/sh', '-c', READ_LOGS],
+    mounts: volumes.map(({ name, found }) => ({
+      type: 'volume',
+      source: name,
+      target: `/volumes/${found?.domain ?? ''}`,
+      readOnly: true,
+    })),
+  });
+  const names = new Set(running.map(({ name }) => name));
+  return output
+    .split('\n')
+    .flatMap((line) => readLine(line))
+    .filter(({ name }) => !names.has(name))
+    .sort((a, b) => b.time.localeCompare(a.time));
+}
+
+function readLine(line: string): EndedSandbox[] {
+  const [path = '', entry = ''] = line.split('\t');
+  const match = /^\/volumes\/([^/]+)\/logs\/sandboxes\/([A-Za-z0-9_.-]+)\.jsonl$/.exec(path);
+  const parsed = parseLogLine(entry);
+  if (match?.[1] === undefined || match[2] === undefined || parsed === undefined) return [];
+  return [{ name: match[2], domain: match[1], time: parsed.time, reason: String(parsed.facts.reason ?? '') }];
+}

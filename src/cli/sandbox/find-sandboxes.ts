@@ -1,0 +1,62 @@
+import type { ContainerSummary, Engine } from '../../engine/index.ts';
+import { UsageError } from '../../lib/errors.ts';
+import { LABELS } from './sandbox.ts';
+
+/** A sandbox that the engine knows, running or not, as its labels tell. */
+export interface ListedSandbox {
+  id: string;
+  name: string;
+  alias: string | undefined;
+  domain: string;
+  project: string;
+  version: string;
+  image: string;
+  state: ContainerSummary['state'];
+  createdAt: number | undefined;
+}
+
+/** All sandboxes of an installation on an engine: from its labels alone, no index of ours (S15). */
+export async function listSandboxes(engine: Engine, prefix: string): Promise<ListedSandbox[]> {
+  const containers = await engine.containers.list({ [LABELS.prefix]: prefix, [LABELS.role]: 'sandbox' });
+  return containers
+    .map((container) => ({
+      id: container.id,
+      name: container.name,
+      alias: container.labels[LABELS.alias],
+      domain: container.labels[LABELS.domain] ?? '',
+      project: container.labels[LABELS.project] ?? '',
+      version: container.labels[LABELS.version] ?? '',
+      image: container.image,
+      state: container.state,
+      createdAt: container.createdAt,
+    }))
+    .sort((a, b) => a.project.localeCompare(b.project) || a.domain.localeCompare(b.domain));
+}
+
+/**
+ * The sandboxes that a word means: by the name given with `--name`, by container name, or by project directory. The
+ * project need not exist any more.
+ */
+export function matching(
+  sandboxes: readonly ListedSandbox[],
+  word: string,
+  project: string,
+  domain: string | undefined,
+): ListedSandbox[] {
+  const named = sandboxes.filter(({ alias, name }) => alias === word || name === word);
+  const found = named.length > 0 ? named : sandboxes.filter((sandbox) => sandbox.project === project);
+  return found.filter((sandbox) => domain === undefined || sandbox.domain === domain);
+}
+
+/** Exactly one of them; several are listed with how to choose. */
+export function onlyOne(found: readonly ListedSandbox[], word: string): ListedSandbox {
+  const [first, ...others] = found;
+  if (first === undefined) {
+    throw new UsageError(`no sandbox of ${word} is there`, { hint: 'pi-sandbox ps lists what is' });
+  }
+  if (others.length > 0) {
+    const domains = found.map(({ domain }) => domain).join(', ');
+    throw new UsageError(`${word} has sandboxes in several domains: ${domains}`, { hint: 'choose with --domain' });
+  }
+  return first;
+}

@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto';
+import { lstat, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readRegularFile } from '../../lib/bounded-read.ts';
+import type { CanonicalPath } from '../config/index.ts';
+import { gitCommonDirectory } from './project-git.ts';
+
+/**
+ * What a session could leave behind for programs on the host to execute (S17): git runs what its config and hooks
+ * name, editors run tasks, direnv runs `.envrc`. Compared before and after a session, and named when it changed.
+ */
+export interface HostExecuted {
+  readonly project: CanonicalPath;
+  /** What it is -> a fingerprint of its content. */
+  readonly entries: ReadonlyMap<string, string>;
+}
+
+const MAX_BYTES = 1024 * 1024;
+const MAX_HOOKS = 200;
+
+/** Files that an editor or shell integration executes when the project is opened. */
+const FILES = ['.envrc', '.vscode/tasks.json', '.vscode/settings.json', '.vscode/launch.json', '.idea/workspace.xml'];
+
+/** Keys of git's configuration whose value is a program, or names another configuration. */
+const GIT_KEYS =
+  /^(core\.(hookspath|fsmonitor|sshcommand|editor|pager|askpass|gitproxy|alternaterefscommand)|alias\..*|filter\..*|diff\.external|diff\..*\.(command|textconv)|difftool\..*|mergetool\..*|merge\..*\.driver|gpg\..*|credential\..*|include\..*|includeif\..*|sequence\.editor|pager\..*|submodule\..*\.update|remote\..*\.(uploadpack|receivepack|vcs|proxy)|url\..*|uploadpack\..*|interactive\.difffilter|init\.templatedir|trailer\..*\.(command|cmd)|web\.browser|browser\..*|man\..*|instaweb\..*|sendemail\..*|extensions\..*)$/;
+
+export async function rememberHostExecuted(project: CanonicalPath): Promise<HostExecuted> {
+  const common = await gitCommonDirectory(project);
+  const git = common !== undefined && 'directory' in common ? common.directory : join(project, '.git');
+  const [files, configs, hooks] = await Promise.all([
+    Promise.all(FILES.map((file) => fingerprint(project, file))),
+    Promise.all(['config', 'config.worktree'].map((file) => gitEntries(git, file))),
+    hookEntries(git),
+  ]);
+  const entries = new Map([...files.flat(), ...configs.flat(), ...hooks]);
+  return { project, entries };
+}
+
+/** One line for each thing that is new, changed or gone since. */
+export async function changesSince(before: HostExecuted): Promise<string[]> {
+  const after = await rememberHostExecuted(before.project);
+  const names = new Set([...before.entries.keys(), ...after.entries.keys()]);
+  return [...names].filter((name) => before.entries.get(name) !== after.entries.get(name)).sort();
+}
+
+/** A link, a pipe or a device is itself worth a word: only the fact counts, it is never followed or opened. */
+async function fingerprint(directory: string, file: string): Promise<[string, string][]> {
+  const path = join(directory, file);
+  const facts = await lstat(path).catch(() => undefined);
+  if (facts === undefined) return [];
+  if (!facts.isFile()) return [[file, `not a regular file, mode ${facts.mode}, ${facts.ino}`]];
+  const content = await readBounded(path, directory);
+  return [[file, content === undefined ? `unreadable, ${facts.size} bytes` : hash(content)]];
+}
+
+async function hookEntries(git: string): Promise<[string, string][]> {
+  const hooks = join(git, 'hooks');
+  const names = await readdir(hooks).catch(() => []);
+  const counted = names.filter((name) => !name.endsWith('.sample')).slice(0, MAX_HOOKS);
+  const entries = await Promise.all(counted.map((name) => fingerprint(hooks, name)));
+  return entries.flat().map(([name, print]) => [`git hook ${name}`, print]);
+}
+
+async function gitEntries(git: string, file: string): Promise<[string, string][]> {
+  const content = await readBounded(join(git, file), git);
+  if (content === undefined) return [];
+  return gitConfigKeys(content.toString('utf8'))
+    .filter(([key]) => GIT_KEYS.test(key))
+    .map(([key, value]) => [`git config ${key}`, value]);
+}
+
+/** Every `section.subsection.key` of a git configuration, key and section in lower case, with all its values joined. */
+export function gitConfigKeys(text: string): [string, string][] {
+  const found = new Map<string, string>();
+  let section = '';
+  for (const line of text.split(/\r?\n/)) {
+    const heading = /^\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\](.*)$/.exec(line);
+    if (heading?.[1] !== undefined) {
+      section = heading[2] === undefined ? heading[1].toLowerCase() : `${heading[1].toLowerCase()}.${heading[2]}`;
+    }
+    const rest = heading?.[3] ?? line;
+    const pair = /^\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?$/.exec(rest);
+    if (pair?.[1] === undefined || section === '') continue;
+    const key = `${section}.${pair[1].toLowerCase()}`;
+    found.set(key, `${found.get(key) ?? ''}\n${pair[2] ?? ''}`);
+  }
+  return [...found];
+}
+
+async function readBounded(path: string, within: string): Promise<Buffer | undefined> {
+  try {
+    return await readRegularFile(path, { maxBytes: MAX_BYTES, within });
+  } catch {
+    return undefined;
+  }
+}
+
+function hash(content: Buffer): string {
+  return createHash('sha256').update(content).digest('hex');
+}

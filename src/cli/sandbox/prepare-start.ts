@@ -1,0 +1,152 @@
+import { randomBytes } from 'node:crypto';
+import type { MountSpec } from '../../engine/index.ts';
+import { certificateEnvironment } from '../../agent-dir/index.ts';
+import type { RunRequest } from '../../wire/index.ts';
+import { domainOf, passedEnvironment, terminalEnvironment } from '../config/index.ts';
+import { openContext, type CommandContext } from '../context.ts';
+import { info, warn } from '../ui/report.ts';
+import type { ContainerOptions } from './container-spec.ts';
+import type { Opening } from './greeting.ts';
+import { planImage } from './image.ts';
+import { buildWithProgress } from './image-on-demand.ts';
+import type { StartPlan } from './open-sandbox.ts';
+import { requireSafeProject, resolveProject, sandboxUser } from './project.ts';
+import { gitCommonDirectory, gitHooksDirectory } from './project-git.ts';
+import { type Sandbox, sandboxOf } from './sandbox.ts';
+import { type MergeForStart, mergeForStart } from './session-merge.ts';
+import {
+  cpuLimit,
+  environmentFromFlags,
+  memoryLimit,
+  mountsFromFlags,
+  networkMode,
+  onlyForNew,
+  type StartOptions,
+} from './start-options.ts';
+
+/** The program to run in the sandbox, and whether it has the user's terminal. */
+export interface ProgramChoice {
+  program: RunRequest['program'];
+  arguments: readonly string[];
+  terminal: boolean;
+}
+
+export interface PreparedStart {
+  plan: StartPlan;
+  sandbox: Sandbox;
+  close(): void;
+}
+
+/** Everything a start needs, worked out from the command line, the configuration and the project: nothing is made yet. */
+export async function prepareStart(
+  argument: string | undefined,
+  choice: ProgramChoice,
+  options: StartOptions,
+): Promise<PreparedStart> {
+  const context = await openContext(options);
+  const { config, engine, env, home } = context;
+  const project = await resolveProject(argument, { cwd: process.cwd(), home });
+  const sockets = engine.address.startsWith('unix://') ? [engine.address.slice('unix://'.length)] : [];
+  await requireSafeProject(
+    project,
+    { home, configDirectory: config.directory, engineSockets: sockets },
+    options.force,
+  );
+  const domain = domainOf(config, project.canonical, options.domain);
+  const user = sandboxUser({
+    env,
+    getuid: process.getuid?.bind(process),
+    getgid: process.getgid?.bind(process),
+    projectOwner: project.owner,
+    config,
+  });
+  const sandbox = sandboxOf(config, domain, project, user);
+  const merged = mergeForStart(config, domain, project, sandbox.name, {
+    interactive: choice.terminal,
+    ...(options.trustProjectConfig === undefined ? {} : { trustProjectConfig: options.trustProjectConfig }),
+  });
+  const image = planImage(config.INSTALLATION_PREFIX, config);
+  const build = (): Promise<void> => buildWithProgress(context, engine, image, options);
+  if (options.rebuild === true) await build();
+  const plan: StartPlan = {
+    engine,
+    sandbox,
+    options: containerOptions(context, sandbox, merged, options),
+    onlyForNew: onlyForNew(options),
+    network: networkMode(options, config),
+    image: image.name,
+    buildImage: build,
+    opening: openingOf(context, sandbox, merged, choice, options),
+    debug: context.debug,
+  };
+  plan.opening.catch(() => undefined);
+  plan.options.catch(() => undefined);
+  return { plan, sandbox, close: engine.close };
+}
+
+async function containerOptions(
+  { config, engine, env }: CommandContext,
+  { project }: Sandbox,
+  merged: Promise<MergeForStart>,
+  options: StartOptions,
+): Promise<ContainerOptions> {
+  const mounts = [...(await gitMounts(project.canonical, config.PROTECT_GIT)), ...mountsFromFlags(options.mount)];
+  const { merge } = await merged;
+  return {
+    memoryBytes: await memoryLimit(options, config, engine),
+    cpus: cpuLimit(options, config),
+    readOnlyProject: options.readOnlyProject === true,
+    mounts,
+    alias: options.name,
+    environment: {
+      ...passedEnvironment(config, env).container,
+      ...(merge.certificates === undefined ? {} : certificateEnvironment()),
+      ...(env.TZ === undefined ? {} : { TZ: env.TZ }),
+    },
+  };
+}
+
+/** A worktree's or submodule's git directory, said so, and the hooks read-only (S17). */
+async function gitMounts(project: Sandbox['project']['canonical'], protect: boolean): Promise<MountSpec[]> {
+  const mounts: MountSpec[] = [];
+  const common = await gitCommonDirectory(project);
+  const directory = common !== undefined && 'directory' in common ? common.directory : undefined;
+  if (common !== undefined && 'refused' in common) warn(common.refused);
+  if (directory !== undefined) {
+    info(`mounting the project's git directory ${directory} too`);
+    mounts.push({ type: 'bind', source: directory, target: directory });
+  }
+  const hooks = protect ? await gitHooksDirectory(project, directory) : undefined;
+  if (hooks !== undefined) mounts.push({ type: 'bind', source: hooks, target: hooks, readOnly: true });
+  return mounts;
+}
+
+async function openingOf(
+  { config, env }: CommandContext,
+  { project }: Sandbox,
+  merged: Promise<MergeForStart>,
+  choice: ProgramChoice,
+  options: StartOptions,
+): Promise<Opening> {
+  const { packed } = await merged;
+  const { columns, rows } = process.stdout;
+  return {
+    request: {
+      verb: 'run',
+      id: randomBytes(16).toString('hex'),
+      program: choice.program,
+      arguments: [...choice.arguments],
+      directory: project.canonical,
+      environment: {
+        ...terminalEnvironment(env),
+        ...passedEnvironment(config, env).process,
+        ...(options.demo === true ? { PI_SANDBOX_DEMO: '1' } : {}),
+        ...environmentFromFlags(options.env, env),
+      },
+      ...(choice.terminal ? { terminal: { columns: columns || 80, rows: rows || 24 } } : {}),
+      merge: { length: packed.length, sha256: packed.sha256 },
+    },
+    merge: packed.tar,
+    onStatus: ({ level, text }) => (level === 'warning' ? warn(text) : info(text)),
+  };
+}

@@ -1,0 +1,49 @@
+import { OperationError } from '../../lib/errors.ts';
+import { warn } from '../ui/report.ts';
+import { attach, describeEnding, type Ending, exitCodeOf } from './attach.ts';
+import { changesSince, rememberHostExecuted } from './host-executed.ts';
+import { openSandbox } from './open-sandbox.ts';
+import { type PreparedStart, type ProgramChoice, prepareStart } from './prepare-start.ts';
+import type { StartOptions } from './start-options.ts';
+
+/**
+ * Runs a program in the project's sandbox with the user's streams, and returns its exit code: the sentence that `start`
+ * and `shell` are two cases of.
+ */
+export async function runInSandbox(
+  argument: string | undefined,
+  choice: ProgramChoice,
+  options: StartOptions,
+): Promise<number> {
+  const prepared = await prepareStart(argument, choice, options);
+  const before = rememberHostExecuted(prepared.sandbox.project.canonical);
+  const { connection, joined } = await openSandbox(prepared.plan);
+  prepared.plan.debug(joined ? 'joined the running sandbox' : 'started a new sandbox');
+  const ending = await attach(connection, process, choice.terminal);
+  for (const change of await changesSince(await before)) {
+    warn(`this session changed what programs on the host may execute: ${change}`);
+  }
+  try {
+    return await exitOf(ending, prepared);
+  } finally {
+    prepared.close();
+  }
+}
+
+async function exitOf(ending: Ending, { plan, sandbox }: PreparedStart): Promise<number> {
+  if (ending.how === 'exited') {
+    const explanation = describeEnding(ending.exited);
+    if (explanation !== undefined) warn(explanation);
+    return exitCodeOf(ending.exited);
+  }
+  const found = await plan.engine.containers.inspect(sandbox.name).catch(() => undefined);
+  if (found?.state === 'running') {
+    throw new OperationError(`the connection to ${sandbox.name} was lost; the sandbox still runs`, {
+      hint: `pi-sandbox start ${sandbox.project.display} joins it again`,
+    });
+  }
+  const reason = found?.oomKilled === true ? 'it ran out of memory' : 'it was stopped or killed';
+  throw new OperationError(`the sandbox ${sandbox.name} is gone: ${reason}`, {
+    hint: `pi-sandbox logs ${sandbox.project.display} shows its last lines`,
+  });
+}

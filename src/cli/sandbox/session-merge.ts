@@ -1,0 +1,36 @@
+import { type Config, type DomainId, grantConsent, mergeSessionConfig, packMerge, type PackedMerge, type SessionMerge } from '../config/index.ts';
+import { confirm } from '../ui/prompt.ts';
+import { warn } from '../ui/report.ts';
+import type { Project } from './project.ts';
+
+export interface MergeForStart {
+  merge: SessionMerge;
+  packed: PackedMerge;
+}
+
+/**
+ * The configuration of a start, packed (S8). What the project brings and the user has not agreed to yet is asked for on
+ * a terminal, once per content; elsewhere it is left out, and the warning names the flag.
+ */
+export async function mergeForStart(
+  config: Config,
+  domain: DomainId,
+  project: Project,
+  name: string,
+  options: { trustProjectConfig?: boolean; interactive: boolean },
+): Promise<MergeForStart> {
+  const ask = { config, domain, project: project.canonical, env: process.env, name };
+  const trustProject = options.trustProjectConfig === true;
+  let merge = await mergeSessionConfig({ ...ask, trustProject });
+  if (merge.consentNeeded.length > 0 && options.interactive && !trustProject) {
+    for (const item of merge.consentNeeded) {
+      const question = `${project.display} asks for: ${item.summary}. Allow it?`;
+      if (await confirm(question, '--trust-project-config', undefined)) {
+        await grantConsent(config, project.canonical, [item]);
+      }
+    }
+    merge = await mergeSessionConfig(ask);
+  }
+  for (const line of merge.warnings) warn(line);
+  return { merge, packed: await packMerge(merge) };
+}

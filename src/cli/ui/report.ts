@@ -1,0 +1,24 @@
+import { messageOf, PiSandboxError } from '../../lib/errors.ts';
+import { safeForTerminal } from '../../lib/redact.ts';
+
+/**
+ * The one place where a failure is printed (rule 5): what failed, on what, the next step; a stack only on request.
+ *
+ * @returns the exit code
+ */
+export function reportError(error: unknown, options: { debug: boolean }): number {
+  const known = error instanceof PiSandboxError;
+  process.stderr.write(`pi-sandbox: ${safeForTerminal(messageOf(error))}\n`);
+  if (known && error.hint !== undefined) process.stderr.write(`  ${safeForTerminal(error.hint)}\n`);
+  if (options.debug && error instanceof Error) process.stderr.write(`${error.stack ?? ''}\n`);
+  else if (!known) process.stderr.write('  this is a fault of pi-sandbox itself: --debug shows where\n');
+  return known ? error.exitCode : 1;
+}
+
+export function warn(line: string): void {
+  process.stderr.write(`pi-sandbox: warning: ${safeForTerminal(line)}\n`);
+}
+
+export function info(line: string): void {
+  process.stderr.write(`pi-sandbox: ${safeForTerminal(line)}\n`);
+}

@@ -1,0 +1,212 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isSessionOpen, readLastEntryId, readSessionFileId } from '../../../src/pi/index.ts';
+import { makePiWorld, type PiWorld, runPi, until } from '../../setup/pi.ts';
+import { startRpcPi } from '../../setup/pi-rpc.ts';
+
+let directory: string;
+let world: PiWorld;
+let count = 0;
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'session-lock-'));
+  world = await makePiWorld(directory);
+}, 300_000);
+
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+/** A Session file with one finished conversation. */
+async function finishedSession(): Promise<string> {
+  const file = join(directory, 'sessions', '--project--', `s${++count}.jsonl`);
+  const result = await runPi(world, ['--session', file, '-p', 'run echo first']);
+  expect(result).toMatchObject({ code: 0 });
+  return file;
+}
+
+function entries(file: string): Record<string, unknown>[] {
+  return readFileSync(file, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+}
+
+function open(file: string): boolean {
+  return isSessionOpen(world.locks, { id: readSessionFileId(file) ?? '', file });
+}
+
+/** Every entry's parent is in the file: what a dropped or doubled write would break. */
+function expectWhole(file: string): void {
+  const [header, ...rest] = entries(file);
+  expect(header).toMatchObject({ type: 'session' });
+  const ids = new Set(rest.map((entry) => entry.id));
+  expect(ids.size).toBe(rest.length);
+  for (const { parentId } of rest) if (parentId !== null) expect(ids).toContain(parentId);
+}
+
+async function state(pi: ReturnType<typeof startRpcPi>): Promise<Record<string, unknown>> {
+  const { data } = await pi.request({ type: 'get_state' });
+  return { ...(data as Record<string, unknown>) };
+}
+
+describe('a Session is open in one pi only', () => {
+  it.each([
+    ['print', ['-p', 'hello']],
+    ['json', ['--mode', 'json', 'hello']],
+    ['rpc', ['--mode', 'rpc']],
+  ])('H3: a second pi in %s mode appends nothing, names the holder and exits with 1', async (_mode, args) => {
+    const file = await finishedSession();
+    const first = startRpcPi(world, ['--session', file]);
+    await state(first);
+    const before = readFileSync(file, 'utf8');
+    const second = await runPi(world, ['--session', file, '--thinking', 'off', ...args]);
+    expect(second.code).toBe(1);
+    expect(second.stderr).toContain(`process ${first.pid}`);
+    expect(second.stderr).not.toContain('Error');
+    expect(readFileSync(file, 'utf8')).toBe(before);
+    await first.end();
+  });
+
+  it('H3: two pis at once on one new file: one has it, the other says so', async () => {
+    const file = join(directory, 'sessions', '--project--', `s${++count}.jsonl`);
+    const args = ['--session', file, '-p', 'run sleep 1.5'];
+    const results = await Promise.all([runPi(world, args), runPi(world, args)]);
+    expect(results.map(({ code }) => code).sort()).toEqual([0, 1]);
+    expect(
+      entries(file).filter(({ message }) => JSON.stringify(message)?.includes('"role":"user"')),
+    ).toHaveLength(1);
+    expectWhole(file);
+  });
+
+  it('H3: a copy of a Session, and a link to it, are the same Session', async () => {
+    const file = await finishedSession();
+    const first = startRpcPi(world, ['--session', file]);
+    await state(first);
+    const copy = join(directory, 'sessions', 'copy.jsonl');
+    execFileSync('cp', [file, copy]);
+    const link = join(directory, 'sessions', 'link');
+    execFileSync('ln', ['-s', dirname(file), link]);
+    expect((await runPi(world, ['--session', copy, '-p', 'hi'])).code).toBe(1);
+    expect((await runPi(world, ['--session', join(link, basename(file)), '-p', 'hi'])).code).toBe(1);
+    await first.end();
+    expect((await runPi(world, ['--session', file, '-p', 'run true'])).code).toBe(0);
+  });
+
+  it('H3: killing pi frees the Session although a child of it lives on', async () => {
+    const file = await finishedSession();
+    const first = startRpcPi(world, ['--session', file]);
+    const marker = join(directory, `child-${count}`);
+    void first.request({ type: 'prompt', message: `run echo $$ > ${marker}; exec sleep 60` });
+    await until('the child', () => existsSync(marker) && readFileSync(marker, 'utf8').includes('\n'));
+    expect(open(file)).toBe(true);
+    await first.kill('SIGKILL');
+    const child = Number(readFileSync(marker, 'utf8'));
+    expect(() => process.kill(child, 0)).not.toThrow();
+    expect(open(file)).toBe(false);
+    expect((await runPi(world, ['--session', file, '-p', 'run true'])).code).toBe(0);
+    process.kill(child, 'SIGKILL');
+  });
+
+  it('H3: new, resume, fork and clone move the lock to the Session that is open', async () => {
+    const file = await finishedSession();
+    const other = await finishedSession();
+    const pi = startRpcPi(world, ['--session', file]);
+    expect((await pi.request({ type: 'new_session' })).success).toBe(true);
+    expect(open(file)).toBe(false);
+    await pi.prompt('run true');
+    const { sessionFile } = await state(pi);
+    expect(open(String(sessionFile))).toBe(true);
+
+    await pi.request({ type: 'switch_session', sessionPath: other });
+    expect([open(String(sessionFile)), open(other)]).toEqual([false, true]);
+
+    await pi.request({ type: 'clone' });
+    const clone = String((await state(pi)).sessionFile);
+    expect(clone).not.toBe(other);
+    expect([open(other), open(clone)]).toEqual([false, true]);
+    await pi.prompt('run true');
+    expectWhole(clone);
+    await pi.end();
+    expect(open(clone)).toBe(false);
+  });
+
+  it('H3: switching to a taken Session is refused and the own one stays open', async () => {
+    const [file, other] = [await finishedSession(), await finishedSession()];
+    const holder = startRpcPi(world, ['--session', other]);
+    await state(holder);
+    const pi = startRpcPi(world, ['--session', file]);
+    const response = await pi.request({ type: 'switch_session', sessionPath: other });
+    expect(response.data).toEqual({ cancelled: true });
+    expect(pi.errors()).toContain(`process ${holder.pid}`);
+    expect((await state(pi)).sessionFile).toBe(file);
+    await Promise.all([pi.end(), holder.end()]);
+  });
+
+  it('H3: a Session that is kept in memory takes no lock', async () => {
+    const before = readdirSync(world.locks).length;
+    expect((await runPi(world, ['--no-session', '-p', 'run true'])).code).toBe(0);
+    expect(readdirSync(world.locks)).toHaveLength(before);
+  });
+
+  it('H3: where no lock can be taken, pi says so once and works', async () => {
+    const environment = { ...world.environment, PI_SANDBOX_LOCK_DIR: '/proc/none' };
+    const file = join(directory, 'sessions', 'unlocked.jsonl');
+    const result = await runPi({ ...world, environment }, ['--session', file, '-p', 'run echo fine']);
+    expect(result.code).toBe(0);
+    expect(result.stdout).toContain('fine');
+    expect(result.stderr.match(/Session lock/g)).toHaveLength(1);
+    expectWhole(file);
+  });
+});
+
+describe('an expired Session comes back', () => {
+  function expire(file: string): string {
+    const trashed = join(directory, 'sessions/.trash/2026-11-30/--project--', `${basename(file)}.trashed`);
+    mkdirSync(dirname(trashed), { recursive: true });
+    renameSync(file, trashed);
+    return trashed;
+  }
+
+  it('S11: before anything is appended, with everything it held', async () => {
+    const file = await finishedSession();
+    const pi = startRpcPi(world, ['--session', file]);
+    await state(pi);
+    const before = readFileSync(file, 'utf8');
+    const trashed = expire(file);
+    await pi.prompt('run echo again');
+    expect(existsSync(trashed)).toBe(false);
+    expect(readFileSync(file, 'utf8').startsWith(before)).toBe(true);
+    expectWhole(file);
+    expect(JSON.stringify(pi.lines)).toContain('it is back');
+    await pi.end();
+  });
+
+  it('S11: another Session of the same name in the trash is left there', async () => {
+    const [file, other] = [await finishedSession(), await finishedSession()];
+    const pi = startRpcPi(world, ['--session', file]);
+    await state(pi);
+    const before = readFileSync(file, 'utf8');
+    rmSync(file);
+    renameSync(other, file);
+    const foreign = expire(file);
+    await pi.prompt('run echo again');
+    expect(existsSync(foreign)).toBe(true);
+    // Nothing to bring back: pi's memory holds the whole Session, and that is what is written.
+    expect(readFileSync(file, 'utf8').startsWith(before)).toBe(true);
+    expectWhole(file);
+    await pi.end();
+  });
+
+  it('S11: without the guard pi would make a file that has no header', async () => {
+    const file = await finishedSession();
+    const pi = startRpcPi({ ...world, extensions: world.extensions.slice(2) }, ['--session', file]);
+    await state(pi);
+    expire(file);
+    await pi.prompt('run echo again');
+    expect(readSessionFileId(file)).toBeUndefined();
+    expect(readLastEntryId(file)).toBeTypeOf('string');
+    await pi.end();
+  });
+});
