@@ -1,13 +1,18 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { afterEach } from 'vitest';
 
 const REPOSITORY = join(import.meta.dirname, '../../..');
 
+const made: string[] = [];
+afterEach(() => {
+  for (const directory of made.splice(0)) rmSync(directory, { recursive: true, force: true });
+});
+
 export function temporaryDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), 'pi-sandbox-test-'));
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  made.push(directory);
   return directory;
 }
 

@@ -1,0 +1,182 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { put, temporaryDirectory } from './package-fixture.ts';
+
+const LAUNCHER = join(import.meta.dirname, '../../../docker/bin/pi');
+const CLI = 'node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js';
+
+/** The launcher with its fixed paths moved below a temporary directory, and a "node" that prints what it was given. */
+function installed() {
+  const root = realpathSync(temporaryDirectory());
+  const sessions = join(root, 'sessions');
+  const script = readFileSync(LAUNCHER, 'utf8')
+    .replace('root=/opt/pi-sandbox\n', `root=${root}\n`)
+    .replace('node=/usr/local/bin/node\n', `node=${root}/node\n`)
+    .replace('sessions=/home/pi/.pi/agent/sessions\n', `sessions=${sessions}\n`);
+  put(root, 'pi', script, 0o755);
+  put(
+    root,
+    'node',
+    `#!/bin/sh\nprintf 'turn=%s\\0' "\${PI_SANDBOX_TURN_FD:-}"\nprintf '%s\\0' "$@"\n`,
+    0o755,
+  );
+  mkdirSync(join(root, 'run/pi-sandbox'), { recursive: true });
+  const env = {
+    PATH: process.env.PATH ?? '',
+    HOME: root,
+    PI_CODING_AGENT_DIR: '/agent',
+    XDG_RUNTIME_DIR: join(root, 'run'),
+  };
+  return { root, sessions, env };
+}
+
+function launch(
+  { root, env }: ReturnType<typeof installed>,
+  args: string[],
+  options: { cwd?: string; env?: Record<string, string> } = {},
+) {
+  const cwd = options.cwd ?? join(root, 'project');
+  mkdirSync(cwd, { recursive: true });
+  const run = spawnSync(join(root, 'pi'), args, { cwd, env: { ...env, ...options.env }, encoding: 'utf8' });
+  const [turn = '', cli, ...given] = run.stdout.split('\0').slice(0, -1);
+  return { turn: turn.replace('turn=', ''), cli, given, stderr: run.stderr, status: run.status };
+}
+
+const encoded = (cwd: string) => `--${cwd.replace(/^[/\\]/, '').replace(/[/\\:]/g, '-')}--`;
+
+describe('the pi launcher', () => {
+  let place: ReturnType<typeof installed>;
+  beforeEach(() => {
+    place = installed();
+  });
+
+  it('S21: always loads the lock extension, before whatever the user gives', () => {
+    const { cli, given, stderr } = launch(place, ['-e', 'mine.ts', 'hello']);
+    expect(cli).toBe(join(place.root, CLI));
+    expect(given.slice(0, 2)).toEqual(['-e', join(place.root, 'extensions/session-lock.mjs')]);
+    expect(given.slice(-3)).toEqual(['-e', 'mine.ts', 'hello']);
+    expect(stderr).toBe('');
+  });
+
+  it('passes every argument on as it is', () => {
+    const odd = ['', ' a  b ', '$(id) `id` "q" \'q\'', '*', 'line\nbreak', '\\', 'ünï', '--', '-n', '@file'];
+    expect(launch(place, odd).given.slice(-odd.length)).toEqual(odd);
+  });
+
+  it.each(['project', 'q r:s', 'back\\slash:', 'deep/er/é', 'end-'])(
+    'S11: gives pi the session directory that pi itself would choose in %j',
+    (name) => {
+      const cwd = join(place.root, name);
+      const { given } = launch(place, ['-p', 'x'], { cwd });
+      expect(given.slice(2, 4)).toEqual(['--session-dir', `/agent/sessions/${encoded(cwd)}`]);
+    },
+  );
+
+  it.each([
+    ['--session-dir', '/mine'],
+    ['--no-session', '-p'],
+  ])("S11: leaves the user's own %s", (...args) => {
+    expect(launch(place, args).given.slice(2)).toEqual(args);
+  });
+
+  it('S11: an option that is only the value of another is no option', () => {
+    const { given } = launch(place, ['--system-prompt', '--no-session', '--name', '--help']);
+    expect(given).toContain('--session-dir');
+    expect(given).toContain(join(place.root, 'extensions/session-lock.mjs'));
+    expect(launch(place, ['--', '--help']).given).toContain('--session-dir');
+  });
+
+  it.each(['install', 'remove', 'uninstall', 'update', 'list', 'config', 'auth', 'mcp'])(
+    "leaves pi's subcommand %s alone",
+    (command) => {
+      expect(launch(place, [command, 'x'])).toMatchObject({ given: [command, 'x'], turn: '' });
+    },
+  );
+
+  it.each([['--version'], ['-h'], ['--export', 'a.jsonl'], ['--list-models']])(
+    'starts no Session for %s',
+    (...args) => {
+      expect(launch(place, args)).toMatchObject({ given: args, turn: '' });
+    },
+  );
+
+  it('S11: -c in a folder that two directories share gets the name with which pi checks the directory', () => {
+    const own = installed();
+    const cwd = join(own.root, 'a-b');
+    const folder = join(own.sessions, encoded(cwd));
+    put(folder, 'one.jsonl', `{"type":"session","cwd":"${cwd}"}\n{"more":1}\n`);
+    expect(launch(own, ['-c'], { cwd }).given[3]).toBe(`/agent/sessions/${encoded(cwd)}`);
+    put(folder, 'two.jsonl', `{"type":"session","cwd":"${own.root}/a/b"}\n`);
+    expect(launch(own, ['-c'], { cwd }).given[3]).toBe(folder);
+    expect(launch(own, ['-p', 'x'], { cwd }).given[3]).toBe(`/agent/sessions/${encoded(cwd)}`);
+  });
+
+  it.each(['--session', '--fork'])("S11: %s finds another project's Session by id", (flag) => {
+    const own = installed();
+    const file = join(own.sessions, '--elsewhere--/2026-11-30T00-00-00-000Z_abc-123.jsonl');
+    put(own.sessions, '--elsewhere--/2026-11-30T00-00-00-000Z_abc-123.jsonl', '{}\n');
+    expect(launch(own, [flag, 'abc', '-p', 'abc']).given.slice(-4)).toEqual([flag, file, '-p', 'abc']);
+    expect(launch(own, [flag, 'none']).given.slice(-2)).toEqual([flag, 'none']);
+    expect(launch(own, [flag, './abc']).given.slice(-2)).toEqual([flag, './abc']);
+    put(own.sessions, '--third--/2026-11-30T00-00-00-000Z_abd.jsonl', '{}\n');
+    expect(launch(own, [flag, 'ab']).given.slice(-2)).toEqual([flag, 'ab']);
+  });
+
+  it('S23: the demo model comes in by the environment, and an own --model stays', () => {
+    const env = { PI_SANDBOX_DEMO: '1' };
+    const demo = join(place.root, 'extensions/demo-model.mjs');
+    const { given } = launch(place, ['-p', 'x'], { env });
+    expect(given.slice(2, 6)).toEqual(['-e', demo, '--model', 'demo/demo-1']);
+    expect(launch(place, ['--model', 'a/b'], { env }).given).not.toContain('demo/demo-1');
+    expect(launch(place, ['--list-models'], { env }).given).toEqual(['-e', demo, '--list-models']);
+  });
+
+  it('works where there is no directory for the turn', () => {
+    const { given, turn, status } = launch(place, ['x'], { env: { XDG_RUNTIME_DIR: '/nonexistent' } });
+    expect({ last: given.at(-1), turn, status }).toEqual({ last: 'x', turn: '', status: 0 });
+  });
+
+  it("ends with pi's own exit code, and with the signal that ended pi", async () => {
+    const own = installed();
+    put(own.root, 'node', '#!/bin/sh\nexit 7\n', 0o755);
+    expect(launch(own, []).status).toBe(7);
+    put(own.root, 'node', '#!/bin/sh\nexec sleep 30\n', 0o755);
+    const child = spawn(join(own.root, 'pi'), ['x'], { env: own.env, stdio: 'ignore' });
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    child.kill('SIGTERM');
+    expect(await ending(child)).toEqual([null, 'SIGTERM']);
+  });
+
+  it('S8: a start waits for the one before it, until that closes the descriptor it was given', async () => {
+    const own = installed();
+    // The first "pi" closes its turn after a moment, as the extension does, and runs on.
+    put(
+      own.root,
+      'node',
+      '#!/bin/sh\n[ "$PI_SANDBOX_TURN_FD" = 9 ] || exit 3\nsleep 0.4\nexec 9>&-\necho read\nsleep 5\n',
+      0o755,
+    );
+    const first = spawn(join(own.root, 'pi'), [], { env: own.env, stdio: ['ignore', 'pipe', 'inherit'] });
+    onTestFinished(() => void first.kill());
+    const order: string[] = [];
+    const readByFirst = new Promise<void>((resolve) =>
+      first.stdout.once('data', () => {
+        order.push('first has read');
+        resolve();
+      }),
+    );
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    put(own.root, 'node', '#!/bin/sh\nexit 0\n', 0o755);
+    const second = spawn(join(own.root, 'pi'), [], { env: own.env, stdio: 'ignore' });
+    const secondEnds = ending(second).then(() => order.push('second starts'));
+    await Promise.all([readByFirst, secondEnds]);
+    expect(order).toEqual(['first has read', 'second starts']);
+    expect(first.exitCode).toBeNull();
+  });
+});
+
+function ending(child: ChildProcess): Promise<[number | null, string | null]> {
+  return new Promise((resolve) => child.once('exit', (code, signal) => resolve([code, signal])));
+}
