@@ -22,7 +22,7 @@ const READABLE_STREAM = /^readable-stream$/;
  * An ESM import of one of Node's modules reads all its exports at once, also those that load much on being read: for
  * `http` Node's whole fetch implementation (about 25 ms). Asking for the module as CommonJS does leaves them alone.
  */
-const COSTLY_BUILTINS = /^(node:)?(http|crypto|util)$/;
+const COSTLY_BUILTINS = /^(node:)?(http|crypto|util|fs)$/;
 
 /** The modem's debug log, off unless DEBUG is set; it looks at terminal and colours before anything is logged. */
 const DEBUG = /^debug$/;

@@ -4,7 +4,7 @@
 #   setup-engine.sh [--with-base] [--podman]
 #
 #   --with-base  also installs debootstrap, for the offline base image
-#   --podman     also installs Podman and starts its service (for the tests)
+#   --podman     also installs Podman and starts its service, and a static busybox to run in it (for the tests)
 #
 # Silent when there is nothing to do. On a terminal it asks before it installs; elsewhere it says what it does.
 # PI_SANDBOX_SETUP=no forbids installing and starting. Safe to run again at any time.
@@ -49,7 +49,7 @@ answers() {
 # An engine that the user chose is theirs to look after: pi-sandbox itself says what is wrong with it.
 user_chose_engine() {
   [ -n "${DOCKER_HOST:-}" ] || [ -n "${DOCKER_CONTEXT:-}" ] ||
-    grep -qs '"currentContext": *"[^"]' "${DOCKER_CONFIG:-$HOME/.docker}/config.json"
+    grep -s '"currentContext": *"[^"]' "${DOCKER_CONFIG:-$HOME/.docker}/config.json" | grep -qv '"default"'
 }
 
 engine_found() {
@@ -240,6 +240,10 @@ setup_base() {
 }
 
 setup_podman() {
+  if have apt-get && ! have busybox; then
+    consent 'busybox is missing' 'install busybox-static, for the tests' 'apt-get install busybox-static'
+    install_packages busybox-static
+  fi
   if answers "$SETUP_PODMAN_SOCKET"; then return 0; fi
   consent 'no Podman service' 'install Podman and start its service' \
     "apt-get install podman, then podman system service --time=0 unix://$SETUP_PODMAN_SOCKET"

@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises';
 import path from 'node:path';
 import * as z from 'zod/mini';
 import { ConfigError, hasCode, LimitError, UsageError } from '../lib/errors.ts';
-import { type Endpoint, parseEndpoint } from './endpoint.ts';
+import { type Endpoint, parseEndpoint, tlsFilesIn } from './endpoint.ts';
 
 const MAX_FILE_BYTES = 1024 * 1024;
 
@@ -44,17 +44,6 @@ export async function contextEndpoint(where: string, configDir: string, name: st
   const tlsDir = path.join(configDir, 'contexts', 'tls', id, 'docker');
   const tls = existsSync(tlsDir) ? tlsFilesIn(tlsDir, docker.SkipTLSVerify !== true) : undefined;
   return parseEndpoint(`${where}: context ${JSON.stringify(name)}`, docker.Host, tls);
-}
-
-/** The PEM files docker would use from a directory: those that are there. */
-export function tlsFilesIn(
-  dir: string,
-  verify: boolean,
-): { ca?: string; cert?: string; key?: string; verify: boolean } {
-  const present = (['ca', 'cert', 'key'] as const)
-    .map((part) => [part, path.join(dir, `${part}.pem`)] as const)
-    .filter(([, file]) => existsSync(file));
-  return { ...Object.fromEntries(present), verify };
 }
 
 async function readBounded(file: string): Promise<string | undefined> {

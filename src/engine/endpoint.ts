@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
 import { UsageError } from '../lib/errors.ts';
 
 /** PEM files of a TLS connection, still as paths: they are read when connecting. */
@@ -75,4 +77,15 @@ function fromUrl(where: string, url: string, parsed: URL, tls: TlsFiles | undefi
     default:
       throw new UsageError(`${where}: ${url} is not an engine address`, { hint: `allowed: ${FORMS}` });
   }
+}
+
+/** The PEM files docker would use from a directory: those that are there. */
+export function tlsFilesIn(
+  dir: string,
+  verify: boolean,
+): { ca?: string; cert?: string; key?: string; verify: boolean } {
+  const present = (['ca', 'cert', 'key'] as const)
+    .map((part) => [part, path.join(dir, `${part}.pem`)] as const)
+    .filter(([, file]) => existsSync(file));
+  return { ...Object.fromEntries(present), verify };
 }

@@ -1,6 +1,5 @@
 import { Agent, type AgentOptions, IncomingMessage } from 'node:http';
 import { Duplex, PassThrough, type Writable } from 'node:stream';
-import { inspect } from 'node:util';
 import { connectTo } from './connection.ts';
 import type { Endpoint } from './endpoint.ts';
 
@@ -85,7 +84,7 @@ function agentFor(endpoint: Endpoint): Agent {
     return undefined;
   };
   // The modem prints each request's options for its debug log even when that is off: keep the agent's tree out of it.
-  return Object.assign(agent, { [inspect.custom]: () => 'Agent' });
+  return Object.assign(agent, { [Symbol.for('nodejs.util.inspect.custom')]: () => 'Agent' });
 }
 
 async function modemWith(agent: Agent): Promise<Modem> {

@@ -1,7 +1,7 @@
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { UsageError } from '../lib/errors.ts';
-import { contextEndpoint, currentContext, tlsFilesIn } from './docker-context.ts';
-import { type Endpoint, parseEndpoint } from './endpoint.ts';
+import { type Endpoint, parseEndpoint, tlsFilesIn } from './endpoint.ts';
 
 /** What the search may look at; passed in, so that a test can make a world of its own. */
 export interface EngineSearch {
@@ -54,6 +54,9 @@ const byContext: Strategy = {
     const named = search.env.DOCKER_CONTEXT;
     if (named === 'default') return [];
     const dir = configDir(search);
+    // Most users have no docker config, and need nothing that reads it.
+    if (!named && !existsSync(path.join(dir, 'config.json'))) return [];
+    const { contextEndpoint, currentContext } = await import('./docker-context.ts');
     const name = named || (await currentContext(dir));
     if (name === undefined) return [];
     const where = named ? 'DOCKER_CONTEXT' : `current context in ${path.join(dir, 'config.json')}`;
@@ -97,6 +100,7 @@ export function knownSockets(search: EngineSearch): string[] {
 export async function namedEndpoint(where: string, search: EngineSearch, engine: string): Promise<Endpoint> {
   if (engine.startsWith('/') || engine.includes('://')) return parseEndpoint(where, engine, tlsOf(search));
   if (engine === 'default') return parseEndpoint(where, `unix://${SYSTEM_SOCKETS[0]}`);
+  const { contextEndpoint } = await import('./docker-context.ts');
   return contextEndpoint(where, configDir(search), engine);
 }
 
