@@ -194,10 +194,10 @@ describe('findEngine', () => {
     const socketPath = await listen('sys.sock', (socket) => {
       socket.on('data', (data) => {
         const ping = data.toString().startsWith('GET /_ping');
-        setTimeout(() => socket.write(ok(ping ? 'OK' : '{"a":1}')), ping ? 0 : 300);
+        setTimeout(() => socket.write(ok(ping ? 'OK' : '{"a":1}')), ping ? 0 : 2500);
       });
     });
-    const transport = await createTransport({ kind: 'unix', socketPath }, 'known socket', 100);
+    const transport = await createTransport({ kind: 'unix', socketPath }, 'known socket', 2000);
     expect((await transport.call({ method: 'GET', path: '/slow' })).json).toEqual({ a: 1 });
     expect(await transport.kind()).toBe('podman');
     transport.close();
