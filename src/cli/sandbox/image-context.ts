@@ -94,7 +94,10 @@ export function contentHash(
 
 /** A tar of the files that is the same for the same files, whoever makes it and when. */
 export async function packContext(files: readonly ContextFile[]): Promise<Buffer> {
-  const [{ pack }, { buffer }] = await Promise.all([import('../../lib/tar-stream.ts'), import('node:stream/consumers')]);
+  const [{ pack }, { buffer }] = await Promise.all([
+    import('../../lib/tar-stream.ts'),
+    import('node:stream/consumers'),
+  ]);
   const archive = pack();
   const packed = buffer(archive);
   for (const { path, content, executable } of files) {
