@@ -151,7 +151,8 @@ describe('a Session is open in one pi only', () => {
   });
 
   it('H3: where no lock can be taken, pi says so once and works', async () => {
-    const environment = { ...world.environment, PI_SANDBOX_LOCK_DIR: '/proc/none' };
+    const noDirectory = await finishedSession();
+    const environment = { ...world.environment, PI_SANDBOX_LOCK_DIR: join(noDirectory, 'locks') };
     const file = join(directory, 'sessions', 'unlocked.jsonl');
     const result = await runPi({ ...world, environment }, ['--session', file, '-p', 'run echo fine']);
     expect(result.code).toBe(0);

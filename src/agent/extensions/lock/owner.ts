@@ -17,7 +17,6 @@ const PAUSE_MS = 10;
 const WAIT_MS = 300;
 
 export interface Owner {
-  /** Undefined where the lock cannot work at all (no directory, no native module); `problem` was told why. */
   take(target: SessionTarget): Promise<SessionLockAttempt>;
   /** The same for one write, within pi's own synchronous call. */
   takeNow(target: SessionTarget): SessionLockAttempt;

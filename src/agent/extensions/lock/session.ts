@@ -5,6 +5,7 @@ import {
   type ExtensionContext,
   readLastEntryId,
   type SessionFacts,
+  type SessionLockAttempt,
   type SessionTarget,
 } from '../../../pi/index.ts';
 import type { Owner } from './owner.ts';
@@ -42,7 +43,7 @@ export function makeSessionLife(needs: Needs): SessionLife {
       if (mine?.state === 'stale') return reread(target.file, needs.pi);
       mine ??= { target, lock: undefined, state: 'waiting' };
       registry.sessions.add(mine);
-      const attempt = await owner.take(target);
+      const attempt = await takeOrGoOn(mine, owner);
       if ('lock' in attempt) {
         mine.lock = attempt.lock;
         mine.state = isFresh(context.sessionManager, target.file) ? 'open' : 'stale';
@@ -84,6 +85,16 @@ export function makeSessionLife(needs: Needs): SessionLife {
 function targetOf(manager: SessionFacts): SessionTarget | undefined {
   const file = manager.getSessionFile();
   return file === undefined ? undefined : { id: manager.getSessionId(), file };
+}
+
+/** Where no lock can be taken at all (no directory, no native module) pi is used as it would be without us. */
+async function takeOrGoOn(session: OpenSession, owner: Owner): Promise<SessionLockAttempt> {
+  try {
+    return await owner.take(session.target);
+  } catch (error) {
+    session.state = 'open';
+    throw error;
+  }
 }
 
 /** False when another pi appended between our reading of the file and our lock, or a write of ours was left out. */
