@@ -144,7 +144,8 @@ function reread(file: string, pi: ExtensionApi): void {
       await context.switchSession(file, {
         withSession: async (renewed) => {
           if (typed !== '') renewed.ui.setEditorText(typed);
-          renewed.ui.notify('The Session is free and was read again: go on.', 'info');
+          // After pi's own "Resumed session", which would take this line's place.
+          setTimeout(() => renewed.ui.notify('The Session is free and was read again: go on.', 'info'), 0);
         },
       });
     },
