@@ -14,11 +14,12 @@ import {
 } from '../../pi/index.ts';
 import { installGuard, makeGate } from './lock/guard.ts';
 import { makeOwner, type Owner } from './lock/owner.ts';
-import { sessionManagerPrototype } from './lock/pi-module.ts';
+import { piClasses } from './lock/pi-module.ts';
 import { makePresence, type Presence } from './lock/presence.ts';
 import { processRegistry } from './lock/registry.ts';
 import { makeSessionLife, type SessionLife } from './lock/session.ts';
 import { releaseStartTurn } from './lock/start-turn.ts';
+import { installTrustLock } from './lock/trust.ts';
 import { makeVoice, type Voice } from './lock/voice.ts';
 
 export default async function sessionLock(pi: ExtensionApi): Promise<void> {
@@ -31,8 +32,9 @@ export default async function sessionLock(pi: ExtensionApi): Promise<void> {
     describeHolder: owner.describeHolder,
     say: voice.warn,
   });
-  const early = await sessionManagerPrototype(process.argv[1]);
-  if (early) installGuard(early, registry);
+  const { SessionManager, ProjectTrustStore } = await piClasses(process.argv[1]);
+  if (SessionManager) installGuard(SessionManager, registry);
+  if (ProjectTrustStore) installTrustLock(ProjectTrustStore);
   const life = makeSessionLife({ pi, registry, owner, refuse });
   const presence = makePresence(process.env);
 

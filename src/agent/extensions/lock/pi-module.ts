@@ -6,19 +6,31 @@
 import { realpathSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
-/** The prototype of the running pi's SessionManager; undefined for a pi that is laid out in another way. */
-export async function sessionManagerPrototype(entry: string | undefined): Promise<object | undefined> {
+/** The prototypes of the running pi's classes; empty for a pi that is laid out in another way. */
+export interface PiClasses {
+  SessionManager?: object | undefined;
+  ProjectTrustStore?: object | undefined;
+}
+
+/** `entry` is the file that Node was started with. */
+export async function piClasses(entry: string | undefined): Promise<PiClasses> {
   try {
     const real = entry === undefined ? '' : realpathSync(entry);
     // Anything else is not pi's command, and the file beside it is none of ours to run.
-    if (!/\/pi-coding-agent\/dist\/bundle\/(cli|rpc-entry)\.js$/.test(real)) return undefined;
+    if (!/\/pi-coding-agent\/dist\/bundle\/(cli|rpc-entry)\.js$/.test(real)) return {};
     const module: unknown = await import(new URL('index.js', pathToFileURL(real)).href);
-    if (typeof module !== 'object' || module === null || !('SessionManager' in module)) return undefined;
-    const { SessionManager } = module;
-    if (typeof SessionManager !== 'function') return undefined;
-    const prototype: unknown = SessionManager.prototype;
-    return typeof prototype === 'object' && prototype !== null ? prototype : undefined;
+    if (typeof module !== 'object' || module === null) return {};
+    return {
+      SessionManager: 'SessionManager' in module ? prototypeOf(module.SessionManager) : undefined,
+      ProjectTrustStore: 'ProjectTrustStore' in module ? prototypeOf(module.ProjectTrustStore) : undefined,
+    };
   } catch {
-    return undefined;
+    return {};
   }
+}
+
+function prototypeOf(value: unknown): object | undefined {
+  if (typeof value !== 'function') return undefined;
+  const prototype: unknown = value.prototype;
+  return typeof prototype === 'object' && prototype !== null ? prototype : undefined;
 }
