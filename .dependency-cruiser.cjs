@@ -22,8 +22,18 @@ module.exports = {
       from: { path: '^src/(history|work|hosted|egress|maintenance)/' },
       to: { path: rooms, pathNot: '^src/$1/' },
     },
-    { name: 'jobs-use-work', severity: 'error', from: { path: '^src/jobs/' }, to: { path: rooms, pathNot: '^src/(jobs|work)/' } },
-    { name: 'runs-use-jobs-and-work', severity: 'error', from: { path: '^src/runs/' }, to: { path: rooms, pathNot: '^src/(runs|jobs|work)/' } },
+    {
+      name: 'jobs-use-work',
+      severity: 'error',
+      from: { path: '^src/jobs/' },
+      to: { path: rooms, pathNot: '^src/(jobs|work)/' },
+    },
+    {
+      name: 'runs-use-jobs-and-work',
+      severity: 'error',
+      from: { path: '^src/runs/' },
+      to: { path: rooms, pathNot: '^src/(runs|jobs|work)/' },
+    },
     {
       name: 'doorways-look-down',
       severity: 'error',
@@ -46,8 +56,18 @@ module.exports = {
       from: { path: '^src/', pathNot: '^src/engine/' },
       to: { path: 'node_modules/(dockerode|docker-modem|@types/dockerode)' },
     },
-    { name: 'not-to-dev-dep', severity: 'error', from: { path: '^src/' }, to: { dependencyTypes: ['npm-dev'], pathNot: 'node_modules/@types/' } },
-    { name: 'no-orphans', severity: 'error', from: { orphan: true, path: '^src/', pathNot: '\\.d\\.ts$' }, to: {} },
+    {
+      name: 'not-to-dev-dep',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { dependencyTypes: ['npm-dev'], pathNot: 'node_modules/@types/' },
+    },
+    {
+      name: 'no-orphans',
+      severity: 'error',
+      from: { orphan: true, path: '^src/', pathNot: '\\.d\\.ts$' },
+      to: {},
+    },
   ],
   options: {
     doNotFollow: { path: 'node_modules' },

@@ -3,7 +3,7 @@
  * that go into the session image as one file each.
  */
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { build, type BuildOptions } from 'esbuild';
+import { type BuildOptions, build } from 'esbuild';
 import { lazyModules } from './lazy-modules.ts';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
@@ -19,7 +19,9 @@ const common: BuildOptions = {
   minifyWhitespace: true,
   legalComments: 'none',
   define: { PI_SANDBOX_VERSION: JSON.stringify(version) },
-  banner: { js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);" },
+  banner: {
+    js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
+  },
   logLevel: 'warning',
 };
 

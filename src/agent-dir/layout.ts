@@ -109,7 +109,9 @@ export function agentLinks(roots: Roots, options: { privatePackages: boolean }):
   const { sharedAgent, domainAgent } = pathsOf(roots);
   const links = (names: string[], directory: string, behind: Behind, owner: Link['owner']): Link[] =>
     names.map((name) => ({ name, target: `${directory}/${name}`, behind, owner }));
-  const packages: [string, Link['owner']] = options.privatePackages ? [domainAgent, 'domain'] : [sharedAgent, 'shared'];
+  const packages: [string, Link['owner']] = options.privatePackages
+    ? [domainAgent, 'domain']
+    : [sharedAgent, 'shared'];
   return [
     ...links(SHARED_FILES, sharedAgent, 'file', 'shared'),
     ...links(SHARED_DIRECTORIES, sharedAgent, 'directory', 'shared'),

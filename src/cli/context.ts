@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import type { Engine } from '../engine/index.ts';
 import { type Config, loadConfig } from './config/index.ts';
-import type { GlobalOptions } from './main.ts';
+import type { GlobalOptions } from './global-options.ts';
 import { warn } from './ui/report.ts';
 
 /** What every verb begins with: the configuration, and an engine to talk to. */
@@ -19,7 +19,10 @@ export async function openContext(options: GlobalOptions & { verbose?: boolean }
   const env = process.env;
   const home = env.HOME || homedir();
   const debug = debugLine(options);
-  const [config, { openEngine }] = await Promise.all([loadConfig({ env, home, cwd: process.cwd() }), import('../engine/index.ts')]);
+  const [config, { openEngine }] = await Promise.all([
+    loadConfig({ env, home, cwd: process.cwd() }),
+    import('../engine/index.ts'),
+  ]);
   for (const line of config.warnings) warn(line);
   const chosen = options.engine ?? config.ENGINE;
   const engine = await openEngine({ env, home, ...(chosen === undefined ? {} : { engine: chosen }) });

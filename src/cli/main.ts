@@ -4,6 +4,7 @@
  */
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { EXIT } from '../lib/errors.ts';
+import type { GlobalOptions } from './global-options.ts';
 import { reportError } from './ui/report.ts';
 
 const separator = process.argv.indexOf('--');
@@ -19,14 +20,10 @@ const program = new Command('pi-sandbox')
   .helpCommand(false)
   .exitOverride();
 
-/** Options that every command has, with those of the command itself. */
-export interface GlobalOptions {
-  engine?: string;
-  debug?: boolean;
-}
-
 /** Runs a verb and turns its result into the exit code. */
-function runs<Options extends object>(verb: (argument: string | undefined, options: Options & GlobalOptions) => Promise<number>) {
+function runs<Options extends object>(
+  verb: (argument: string | undefined, options: Options & GlobalOptions) => Promise<number>,
+) {
   return async (...given: [string | undefined, Options, Command] | [Options, Command]): Promise<void> => {
     const [argument, options] = given.length === 3 ? [given[0], given[1]] : [undefined, given[0]];
     process.exitCode = await verb(argument, { ...program.opts<GlobalOptions>(), ...options });
@@ -44,12 +41,20 @@ const several = (value: string, before: string[] | undefined): string[] => [...(
 function sandboxOptions(command: Command): Command {
   return command
     .option('--domain <name>', 'the domain, instead of the one the project lies in')
-    .option('-e, --env <NAME[=value]>', 'set a variable for this program (without value: the current one)', several)
+    .option(
+      '-e, --env <NAME[=value]>',
+      'set a variable for this program (without value: the current one)',
+      several,
+    )
     .option('-m, --memory <size>', 'memory limit of a new sandbox, such as 4g')
     .option('--cpus <number>', 'how many processors a new sandbox may use')
     .option('--network <open|none>', 'network of a new sandbox')
     .option('--read-only-project', 'mount the project read-only in a new sandbox')
-    .option('--mount <type=bind,source=…,target=…[,readonly]>', 'one more host directory in a new sandbox', several)
+    .option(
+      '--mount <type=bind,source=…,target=…[,readonly]>',
+      'one more host directory in a new sandbox',
+      several,
+    )
     .option('--name <name>', 'a name for a new sandbox, usable wherever a project is expected')
     .option('--rebuild', 'build the image anew first')
     .option('--no-build', 'fail instead of building an image that is missing or stale')
@@ -62,13 +67,29 @@ function sandboxOptions(command: Command): Command {
 sandboxOptions(program.command('start').argument('[project]', project))
   .description('run pi on a project in its sandbox')
   .option('--demo', 'let the built-in demo model answer: offline, and no real model')
-  .addHelpText('after', examples('start', 'start ~/work/shop -- -c', "start . -- -p 'what is this?'", 'start --memory 8g --cpus 4'))
-  .action(runs(async (argument, options: { build: boolean }) => (await import('./commands/start.ts')).start(argument, rest, options)));
+  .addHelpText(
+    'after',
+    examples(
+      'start',
+      'start ~/work/shop -- -c',
+      "start . -- -p 'what is this?'",
+      'start --memory 8g --cpus 4',
+    ),
+  )
+  .action(
+    runs(async (argument, options: { build: boolean }) =>
+      (await import('./commands/start.ts')).start(argument, rest, options),
+    ),
+  );
 
 sandboxOptions(program.command('shell').argument('[project]', project))
   .description('open a shell in the sandbox, or run a command there')
   .addHelpText('after', examples('shell', 'shell ~/work/shop -- git log --oneline -5'))
-  .action(runs(async (argument, options: { build: boolean }) => (await import('./commands/shell.ts')).shell(argument, rest, options)));
+  .action(
+    runs(async (argument, options: { build: boolean }) =>
+      (await import('./commands/shell.ts')).shell(argument, rest, options),
+    ),
+  );
 
 program
   .command('stop')
@@ -78,7 +99,11 @@ program
   .option('--domain <name>', 'the domain, instead of the one the project lies in')
   .option('-t, --time <seconds>', 'how long to wait before it is killed', count, 15)
   .addHelpText('after', examples('stop', 'stop ~/work/shop', 'stop --all'))
-  .action(runs(async (argument, options: { time: number }) => (await import('./commands/stop.ts')).stop(argument, options)));
+  .action(
+    runs(async (argument, options: { time: number }) =>
+      (await import('./commands/stop.ts')).stop(argument, options),
+    ),
+  );
 
 program
   .command('ps')
@@ -97,7 +122,11 @@ program
   .option('-f, --follow', 'go on printing as it grows')
   .option('--json', 'print the lines as they are stored')
   .addHelpText('after', examples('logs', 'logs -f ~/work/shop'))
-  .action(runs(async (argument, options: { tail: number }) => (await import('./commands/logs.ts')).logs(argument, options)));
+  .action(
+    runs(async (argument, options: { tail: number }) =>
+      (await import('./commands/logs.ts')).logs(argument, options),
+    ),
+  );
 
 const config = program.command('config').description('look at the configuration');
 config
@@ -106,13 +135,21 @@ config
   .description('the configuration a Session of the project would get, with where each part comes from')
   .option('--domain <name>', 'the domain, instead of the one the project lies in')
   .option('--json', 'print JSON')
-  .action(runs(async (argument, options: object) => (await import('./commands/config.ts')).configShow(argument, options)));
+  .action(
+    runs(async (argument, options: object) =>
+      (await import('./commands/config.ts')).configShow(argument, options),
+    ),
+  );
 config
   .command('check')
   .argument('[project]', project)
   .description('check .env and every configuration file')
   .option('--json', 'print JSON')
-  .action(runs(async (argument, options: object) => (await import('./commands/config.ts')).configCheck(argument, options)));
+  .action(
+    runs(async (argument, options: object) =>
+      (await import('./commands/config.ts')).configCheck(argument, options),
+    ),
+  );
 
 const image = program.command('image').description('the image that sandboxes run');
 image
@@ -120,31 +157,43 @@ image
   .description('build the image if it is missing or stale')
   .option('--rebuild', 'build it even if it is fresh')
   .option('--offline-base', 'build on the base image made on this machine (docker/base)')
-  .action(runs(async (_argument, options: object) => (await import('./commands/image.ts')).imageBuild(options)));
+  .action(
+    runs(async (_argument, options: object) => (await import('./commands/image.ts')).imageBuild(options)),
+  );
 image
   .command('status')
   .description('say whether the image is fresh, stale or missing')
   .option('--json', 'print JSON')
-  .action(runs(async (_argument, options: object) => (await import('./commands/image.ts')).imageStatus(options)));
+  .action(
+    runs(async (_argument, options: object) => (await import('./commands/image.ts')).imageStatus(options)),
+  );
 image
   .command('prune')
   .description('remove old images of this installation that nothing uses')
   .option('--dry-run', 'only say what would go')
-  .action(runs(async (_argument, options: object) => (await import('./commands/image.ts')).imagePrune(options)));
+  .action(
+    runs(async (_argument, options: object) => (await import('./commands/image.ts')).imagePrune(options)),
+  );
 
 const volumes = program.command('volumes').description('the volumes of this installation');
 volumes
   .command('list')
   .description('list the volumes with what they are for')
   .option('--json', 'print JSON')
-  .action(runs(async (_argument, options: object) => (await import('./commands/volumes.ts')).volumesList(options)));
+  .action(
+    runs(async (_argument, options: object) => (await import('./commands/volumes.ts')).volumesList(options)),
+  );
 volumes
   .command('chown')
   .argument('[uid:gid]', 'the new owner (default: the user a sandbox would run as)')
   .description('give the volumes to another user; links are never followed')
   .option('--domain <name>', "only this domain's volumes and the shared one")
   .option('--yes', 'do not ask')
-  .action(runs(async (argument, options: object) => (await import('./commands/volumes.ts')).volumesChown(argument, options)));
+  .action(
+    runs(async (argument, options: object) =>
+      (await import('./commands/volumes.ts')).volumesChown(argument, options),
+    ),
+  );
 
 function examples(...lines: string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ pi-sandbox ${line}`).join('\n')}`;

@@ -1,11 +1,13 @@
 import { openContext } from '../context.ts';
-import type { GlobalOptions } from '../main.ts';
-import { imageStatus as statusOfImage, planImage, pruneImages } from '../sandbox/image.ts';
+import type { GlobalOptions } from '../global-options.ts';
+import { planImage, pruneImages, imageStatus as statusOfImage } from '../sandbox/image.ts';
 import { buildWithProgress } from '../sandbox/image-on-demand.ts';
 import { bytes, duration, table } from '../ui/table.ts';
 
 /** Builds the session image unless it is there and fresh (S21). */
-export async function imageBuild(options: GlobalOptions & { rebuild?: boolean; offlineBase?: boolean }): Promise<number> {
+export async function imageBuild(
+  options: GlobalOptions & { rebuild?: boolean; offlineBase?: boolean },
+): Promise<number> {
   const context = await openContext(options);
   const { config, engine } = context;
   const plan = planImage(config.INSTALLATION_PREFIX, config);
@@ -25,7 +27,9 @@ export async function imageStatus(options: GlobalOptions & { json?: boolean }): 
   const rows = [status.current, ...status.old].filter((image) => image !== undefined);
   if (options.json === true) {
     const images = rows.map(({ id, tags, sizeBytes, createdAt }) => ({ id, tags, sizeBytes, createdAt }));
-    process.stdout.write(`${JSON.stringify({ version: 1, name: status.name, state: status.state, images }, null, 2)}\n`);
+    process.stdout.write(
+      `${JSON.stringify({ version: 1, name: status.name, state: status.state, images }, null, 2)}\n`,
+    );
   } else {
     process.stdout.write(`${status.name}: ${status.state}\n`);
     const lines = rows.map((image) => [
@@ -47,6 +51,12 @@ export async function imagePrune(options: GlobalOptions & { dryRun?: boolean }):
   engine.close();
   const words = { removed: 'removed', 'in-use': 'kept, in use', 'would-remove': 'would be removed' };
   if (pruned.length === 0) process.stdout.write('no old images\n');
-  else process.stdout.write(table(['image', 'size', 'outcome'], pruned.map(({ name, sizeBytes, outcome }) => [name, bytes(sizeBytes), words[outcome]])));
+  else
+    process.stdout.write(
+      table(
+        ['image', 'size', 'outcome'],
+        pruned.map(({ name, sizeBytes, outcome }) => [name, bytes(sizeBytes), words[outcome]]),
+      ),
+    );
   return 0;
 }

@@ -1,8 +1,8 @@
-import { openContext } from '../context.ts';
 import type { Engine } from '../../engine/index.ts';
 import { OperationError, UsageError } from '../../lib/errors.ts';
 import { domainOf } from '../config/index.ts';
-import type { GlobalOptions } from '../main.ts';
+import { openContext } from '../context.ts';
+import type { GlobalOptions } from '../global-options.ts';
 import { askSupervisor } from '../sandbox/ask-supervisor.ts';
 import { listSandboxes, matching } from '../sandbox/find-sandboxes.ts';
 import { planImage } from '../sandbox/image.ts';
@@ -37,7 +37,8 @@ export async function logs(word: string | undefined, options: LogsOptions): Prom
   ).find(({ state }) => state === 'running');
   const print = printer(options.json === true);
   if (running !== undefined && (await follow(engine, running.id, options, print))) return done(engine);
-  if (project === undefined) throw new UsageError(`no sandbox of ${word ?? '.'} is there`, { hint: 'pi-sandbox ps --all' });
+  if (project === undefined)
+    throw new UsageError(`no sandbox of ${word ?? '.'} is there`, { hint: 'pi-sandbox ps --all' });
   const domain = domainOf(config, project.canonical, options.domain);
   const name = sandboxName(config.INSTALLATION_PREFIX, domain, project.canonical);
   const volume = volumeNames(config.INSTALLATION_PREFIX, domain).domainState;
@@ -51,7 +52,14 @@ export async function logs(word: string | undefined, options: LogsOptions): Prom
       image: planImage(config.INSTALLATION_PREFIX, config).name,
       user: '0:0',
       capabilities: ['DAC_READ_SEARCH'],
-      command: ['/bin/sh', '-c', '[ -f "$1" ] && [ ! -L "$1" ] || exit 0; tail -n "$2" "$1" | tail -c 4000000', 'logs', file, String(options.tail)],
+      command: [
+        '/bin/sh',
+        '-c',
+        '[ -f "$1" ] && [ ! -L "$1" ] || exit 0; tail -n "$2" "$1" | tail -c 4000000',
+        'logs',
+        file,
+        String(options.tail),
+      ],
       mounts: [{ type: 'volume', source: volume, target: '/volume', readOnly: true }],
     }),
   );
@@ -59,7 +67,12 @@ export async function logs(word: string | undefined, options: LogsOptions): Prom
 }
 
 /** False when the supervisor does not answer and the volume has to be read instead. */
-async function follow(engine: Engine, id: string, options: LogsOptions, print: (text: string) => void): Promise<boolean> {
+async function follow(
+  engine: Engine,
+  id: string,
+  options: LogsOptions,
+  print: (text: string) => void,
+): Promise<boolean> {
   const request = { verb: 'logs', tail: options.tail, follow: options.follow === true } as const;
   const answer = await askSupervisor(engine, id, request).catch(() => undefined);
   if (answer === undefined) return false;
@@ -81,7 +94,9 @@ function printer(json: boolean): (text: string) => void {
     for (const line of lines) {
       const parsed = parseLogLine(line);
       if (parsed === undefined) continue;
-      process.stdout.write(`${json ? JSON.stringify({ time: parsed.time, event: parsed.event, ...parsed.facts }) : renderLogLine(parsed)}\n`);
+      process.stdout.write(
+        `${json ? JSON.stringify({ time: parsed.time, event: parsed.event, ...parsed.facts }) : renderLogLine(parsed)}\n`,
+      );
     }
   };
 }

@@ -3,7 +3,7 @@ import { messageOf } from '../../lib/errors.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
 import type { SandboxStatus } from '../../wire/index.ts';
 import { openContext } from '../context.ts';
-import type { GlobalOptions } from '../main.ts';
+import type { GlobalOptions } from '../global-options.ts';
 import { statusOf } from '../sandbox/ask-supervisor.ts';
 import { endedSandboxes } from '../sandbox/ended-sandboxes.ts';
 import { type ListedSandbox, listSandboxes } from '../sandbox/find-sandboxes.ts';
@@ -49,12 +49,21 @@ export async function ps(options: PsOptions): Promise<number> {
   }
   process.stdout.write(render(rows));
   if (ended.length > 0) {
-    process.stdout.write(`\n${table(['ended', 'when', 'why'], ended.map(({ name, time, reason }) => [name, ago(time), safeForTerminal(reason)]))}`);
+    process.stdout.write(
+      `\n${table(
+        ['ended', 'when', 'why'],
+        ended.map(({ name, time, reason }) => [name, ago(time), safeForTerminal(reason)]),
+      )}`,
+    );
   }
   return 0;
 }
 
-async function otherEngines(names: readonly string[], env: NodeJS.ProcessEnv, home: string): Promise<EngineChoice[]> {
+async function otherEngines(
+  names: readonly string[],
+  env: NodeJS.ProcessEnv,
+  home: string,
+): Promise<EngineChoice[]> {
   const { openEngine } = await import('../../engine/index.ts');
   const opened = await Promise.all(
     names.map((name) =>
@@ -87,7 +96,10 @@ async function rowsOf({ name, engine }: EngineChoice, prefix: string, current: s
 
 async function withTimeout<T>(work: Promise<T>, milliseconds: number): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`no answer within ${milliseconds / 1_000} s`)), milliseconds);
+  const timer = setTimeout(
+    () => reject(new Error(`no answer within ${milliseconds / 1_000} s`)),
+    milliseconds,
+  );
   try {
     return await Promise.race([work, promise]);
   } finally {
@@ -108,7 +120,10 @@ function render(rows: readonly Row[]): string {
     row.alias ?? row.name,
   ]);
   if (!several) return table(headings, lines);
-  return table(['engine', ...headings], lines.map((line, at) => [rows[at]?.engine || '(default)', ...line]));
+  return table(
+    ['engine', ...headings],
+    lines.map((line, at) => [rows[at]?.engine || '(default)', ...line]),
+  );
 }
 
 function stateOf({ state, status, createdAt, oldImage }: Row): string {

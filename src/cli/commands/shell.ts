@@ -3,7 +3,11 @@ import type { StartOptions } from '../sandbox/start-options.ts';
 import { isTerminal } from './start.ts';
 
 /** A shell in the project's sandbox with everything a Session there has, or one command instead of it (S15). */
-export function shell(project: string | undefined, command: string[], options: StartOptions): Promise<number> {
+export function shell(
+  project: string | undefined,
+  command: string[],
+  options: StartOptions,
+): Promise<number> {
   const program = command.length > 0 ? 'command' : 'shell';
   return runInSandbox(project, { program, arguments: command, terminal: isTerminal() }, options);
 }

@@ -5,7 +5,11 @@ import type { StartOptions } from '../sandbox/start-options.ts';
  * Runs pi on a project in its sandbox (S14): in the user's terminal, or, for `-p`, the JSON and RPC modes and piped
  * streams, with pi's own bytes passed through.
  */
-export function start(project: string | undefined, piArguments: string[], options: StartOptions): Promise<number> {
+export function start(
+  project: string | undefined,
+  piArguments: string[],
+  options: StartOptions,
+): Promise<number> {
   const terminal = isTerminal() && !isPrintMode(piArguments);
   return runInSandbox(project, { program: 'pi', arguments: piArguments, terminal }, options);
 }

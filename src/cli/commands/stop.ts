@@ -1,7 +1,7 @@
 import type { Engine } from '../../engine/index.ts';
 import { OperationError } from '../../lib/errors.ts';
 import { openContext } from '../context.ts';
-import type { GlobalOptions } from '../main.ts';
+import type { GlobalOptions } from '../global-options.ts';
 import { type ListedSandbox, listSandboxes } from '../sandbox/find-sandboxes.ts';
 import { removeUnusedNetworks } from '../sandbox/network.ts';
 import { findSandbox } from '../sandbox/resolve-running.ts';
@@ -22,13 +22,16 @@ export async function stop(word: string | undefined, options: StopOptions): Prom
   const prefix = config.INSTALLATION_PREFIX;
   const chosen =
     options.all === true
-      ? (await listSandboxes(engine, prefix)).filter(({ domain }) => options.domain === undefined || domain === options.domain)
+      ? (await listSandboxes(engine, prefix)).filter(
+          ({ domain }) => options.domain === undefined || domain === options.domain,
+        )
       : [await findSandbox(engine, prefix, word, options.domain)];
   const failures = await Promise.all(chosen.map((sandbox) => stopOne(engine, sandbox, options.time)));
   await removeUnusedNetworks(engine, prefix);
   engine.close();
   const failed = failures.filter((failure) => failure !== undefined);
-  if (failed.length > 0) throw new OperationError(failed.join('; '), { hint: 'pi-sandbox stop again, or look at the engine' });
+  if (failed.length > 0)
+    throw new OperationError(failed.join('; '), { hint: 'pi-sandbox stop again, or look at the engine' });
   return 0;
 }
 

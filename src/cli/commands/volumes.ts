@@ -1,8 +1,8 @@
 import type { Engine, VolumeInfo } from '../../engine/index.ts';
 import { OperationError, UsageError } from '../../lib/errors.ts';
-import { type Config, DomainId } from '../config/index.ts';
+import type { Config, DomainId } from '../config/index.ts';
 import { openContext } from '../context.ts';
-import type { GlobalOptions } from '../main.ts';
+import type { GlobalOptions } from '../global-options.ts';
 import { listSandboxes } from '../sandbox/find-sandboxes.ts';
 import { planImage } from '../sandbox/image.ts';
 import { type VolumeRole, volumeOfName } from '../sandbox/names.ts';
@@ -30,7 +30,13 @@ export async function volumesList(options: GlobalOptions & { json?: boolean }): 
   ]);
   engine.close();
   if (options.json === true) {
-    const rows = volumes.map(({ name, role, domain, createdAt }) => ({ name, role, domain, createdAt, sizeBytes: sizes.get(name) }));
+    const rows = volumes.map(({ name, role, domain, createdAt }) => ({
+      name,
+      role,
+      domain,
+      createdAt,
+      sizeBytes: sizes.get(name),
+    }));
     process.stdout.write(`${JSON.stringify({ version: 1, volumes: rows }, null, 2)}\n`);
     return 0;
   }
@@ -95,8 +101,12 @@ async function ownVolumes(engine: Engine, config: Config): Promise<OwnVolume[]> 
 }
 
 function ownerOf(text: string | undefined): string {
-  const given = text ?? `${process.env.SUDO_UID ?? process.getuid?.()}:${process.env.SUDO_GID ?? process.getgid?.()}`;
+  const given =
+    text ?? `${process.env.SUDO_UID ?? process.getuid?.()}:${process.env.SUDO_GID ?? process.getgid?.()}`;
   const match = /^(\d{1,10})(?::(\d{1,10}))?$/.exec(given);
-  if (match === null) throw new UsageError(`the owner is ${JSON.stringify(given)}; allowed: uid:gid in numbers, such as 1000:1000`);
+  if (match === null)
+    throw new UsageError(
+      `the owner is ${JSON.stringify(given)}; allowed: uid:gid in numbers, such as 1000:1000`,
+    );
   return `${match[1]}:${match[2] ?? match[1]}`;
 }

@@ -1,8 +1,14 @@
 import { constants } from 'node:os';
 import type { ReadStream, WriteStream } from 'node:tty';
-import { OperationError } from '../../lib/errors.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
-import { type Exited, type Frame, type FrameConnection, InputCredit, type SignalName, sendInput } from '../../wire/index.ts';
+import {
+  type Exited,
+  type Frame,
+  type FrameConnection,
+  InputCredit,
+  type SignalName,
+  sendInput,
+} from '../../wire/index.ts';
 
 /** The user's end: the process's own streams, or a test's. */
 export interface UserStreams {
@@ -20,7 +26,11 @@ const FORWARDED: readonly SignalName[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUI
  * Joins the user's streams to a program in the sandbox until it has ended (S14, S20). With `terminal` the local
  * terminal is in raw mode meanwhile, and back in its own mode on every way out of here.
  */
-export async function attach(connection: FrameConnection, user: UserStreams, terminal: boolean): Promise<Ending> {
+export async function attach(
+  connection: FrameConnection,
+  user: UserStreams,
+  terminal: boolean,
+): Promise<Ending> {
   const credit = new InputCredit(connection.closed);
   const restore = terminal ? enterRawMode(user.stdin) : () => undefined;
   const unforward = forwardSignals(connection);
@@ -106,7 +116,12 @@ function followSize(connection: FrameConnection, stdout: WriteStream | NodeJS.Wr
   return () => stdout.off('resize', send);
 }
 
-function sendAllInput(connection: FrameConnection, credit: InputCredit, user: UserStreams, terminal: boolean): () => void {
+function sendAllInput(
+  connection: FrameConnection,
+  credit: InputCredit,
+  user: UserStreams,
+  terminal: boolean,
+): () => void {
   const { stdin } = user;
   // pi reads standard input to its end unless it is a terminal; ours, for a program without one, has no end to wait for.
   if (!terminal && stdin.isTTY) {
@@ -154,6 +169,3 @@ export function describeEnding(exited: Exited): string | undefined {
   const mebibytes = Math.round(exited.outOfMemory.limit / 2 ** 20);
   return `ended by the kernel for lack of memory (limit ${mebibytes} MiB): raise it with --memory or MEMORY=`;
 }
-
-/** The connection ended without an exit: the engine, the sandbox or the way there is gone. */
-export class ConnectionLostError extends OperationError {}

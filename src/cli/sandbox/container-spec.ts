@@ -52,7 +52,12 @@ export function containerSpec(
       { type: 'volume', source: volumes.agentState, target: roots.shared, noCopy: true },
       { type: 'volume', source: volumes.sessions, target: roots.sessions, noCopy: true },
       { type: 'volume', source: volumes.domainState, target: roots.domain, noCopy: true },
-      { type: 'bind', source: project.canonical, target: project.canonical, readOnly: options.readOnlyProject },
+      {
+        type: 'bind',
+        source: project.canonical,
+        target: project.canonical,
+        readOnly: options.readOnlyProject,
+      },
       ...options.mounts,
     ],
     tmpfs: [
@@ -95,6 +100,8 @@ function compileCacheEnvironment(uid: number): Record<string, string> {
 
 /** A prompt that says where one is; at most 63 of what a host name may hold. */
 function hostName({ domain, project }: Sandbox): string {
-  const slug = `${domain}-${project.canonical.split('/').at(-1) ?? ''}`.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+  const slug = `${domain}-${project.canonical.split('/').at(-1) ?? ''}`
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-');
   return slug.slice(0, 40).replace(/^-+|-+$/g, '') || 'sandbox';
 }

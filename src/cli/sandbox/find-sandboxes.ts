@@ -56,7 +56,9 @@ export function onlyOne(found: readonly ListedSandbox[], word: string): ListedSa
   }
   if (others.length > 0) {
     const domains = found.map(({ domain }) => domain).join(', ');
-    throw new UsageError(`${word} has sandboxes in several domains: ${domains}`, { hint: 'choose with --domain' });
+    throw new UsageError(`${word} has sandboxes in several domains: ${domains}`, {
+      hint: 'choose with --domain',
+    });
   }
   return first;
 }

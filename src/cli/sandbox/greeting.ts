@@ -1,6 +1,12 @@
-import { PiSandboxError, UsageError } from '../../lib/errors.ts';
-import { FrameConnection, type OpenReply, type OpenRequest, PROTOCOL, type Status } from '../../wire/index.ts';
 import type { ProgramStreams } from '../../engine/index.ts';
+import { PiSandboxError, UsageError } from '../../lib/errors.ts';
+import {
+  FrameConnection,
+  type OpenReply,
+  type OpenRequest,
+  PROTOCOL,
+  type Status,
+} from '../../wire/index.ts';
 
 /** The sandbox understood and said no; the message, the next step and the exit code are its own. */
 export class SandboxRefusedError extends PiSandboxError {
@@ -32,7 +38,11 @@ export interface Opening {
  *
  * @throws SandboxRefusedError for a final no
  */
-export async function open(streams: ProgramStreams, token: string | undefined, opening: Opening): Promise<Greeting> {
+export async function open(
+  streams: ProgramStreams,
+  token: string | undefined,
+  opening: Opening,
+): Promise<Greeting> {
   const connection = new FrameConnection({ input: streams.stdout, output: streams.stdin });
   connection.send({
     type: 'hello',
@@ -46,7 +56,8 @@ export async function open(streams: ProgramStreams, token: string | undefined, o
     if (frame.type === 'hello' && frame.value.protocol !== PROTOCOL) throw otherProtocol(frame.value.version);
     if (frame.type === 'status') opening.onStatus(frame.value);
     if (frame.type !== 'reply') continue;
-    if (frame.value.answer === 'accepted') return { answer: 'accepted', connection, value: frame.value.value };
+    if (frame.value.answer === 'accepted')
+      return { answer: 'accepted', connection, value: frame.value.value };
     connection.destroy();
     if (frame.value.answer === 'refused') throw new SandboxRefusedError(frame.value);
     return { answer: 'closing' };
@@ -77,7 +88,10 @@ export function readToken(streams: ProgramStreams): Promise<string | undefined> 
 }
 
 function otherProtocol(version: string): UsageError {
-  return new UsageError(`the running sandbox was started by version ${version}, which this command cannot talk to`, {
-    hint: 'pi-sandbox stop, then start again',
-  });
+  return new UsageError(
+    `the running sandbox was started by version ${version}, which this command cannot talk to`,
+    {
+      hint: 'pi-sandbox stop, then start again',
+    },
+  );
 }

@@ -19,7 +19,13 @@ const MAX_BYTES = 1024 * 1024;
 const MAX_HOOKS = 200;
 
 /** Files that an editor or shell integration executes when the project is opened. */
-const FILES = ['.envrc', '.vscode/tasks.json', '.vscode/settings.json', '.vscode/launch.json', '.idea/workspace.xml'];
+const FILES = [
+  '.envrc',
+  '.vscode/tasks.json',
+  '.vscode/settings.json',
+  '.vscode/launch.json',
+  '.idea/workspace.xml',
+];
 
 /** Keys of git's configuration whose value is a program, or names another configuration. */
 const GIT_KEYS =
@@ -77,7 +83,8 @@ export function gitConfigKeys(text: string): [string, string][] {
   for (const line of text.split(/\r?\n/)) {
     const heading = /^\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\](.*)$/.exec(line);
     if (heading?.[1] !== undefined) {
-      section = heading[2] === undefined ? heading[1].toLowerCase() : `${heading[1].toLowerCase()}.${heading[2]}`;
+      section =
+        heading[2] === undefined ? heading[1].toLowerCase() : `${heading[1].toLowerCase()}.${heading[2]}`;
     }
     const rest = heading?.[3] ?? line;
     const pair = /^\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?$/.exec(rest);

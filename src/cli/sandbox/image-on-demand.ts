@@ -33,7 +33,8 @@ export async function buildWithProgress(
       engine,
       plan,
       env: context.env,
-      certificates: context.config.CA_CERTIFICATES ?? context.env.NODE_EXTRA_CA_CERTS ?? context.env.SSL_CERT_FILE,
+      certificates:
+        context.config.CA_CERTIFICATES ?? context.env.NODE_EXTRA_CA_CERTS ?? context.env.SSL_CERT_FILE,
       offlineBase:
         wishes.offlineBase === true ? 'use' : (reason) => askForOfflineBase(reason, progress.pause),
       noCache: wishes.rebuild === true,

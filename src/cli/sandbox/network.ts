@@ -29,7 +29,7 @@ export async function ensureNetwork(engine: Engine, sandbox: Sandbox): Promise<s
     if (made !== undefined) return made;
     if (++tries >= TRIES) break;
   }
-  throw new OperationError('no free subnet for the domain\'s network', {
+  throw new OperationError("no free subnet for the domain's network", {
     hint: 'set NETWORK_POOL= to a private range that nothing else uses',
   });
 }

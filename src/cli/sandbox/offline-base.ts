@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { messageOf, OperationError } from '../../lib/errors.ts';
 import type { InstallationPrefix } from '../config/index.ts';
+import { packContext } from './image-context.ts';
 import type { ImageEngine } from './image-plan.ts';
 import { imageRepository } from './names.ts';
 
@@ -49,6 +50,7 @@ export async function ensureOfflineBase(request: OfflineBaseRequest): Promise<st
   const { engine, prefix, root } = request;
   const name = offlineBaseName(prefix, root);
   if (await engine.images.inspect(name)) return name;
+  if (await copySameBase(request, name)) return name;
   // A file and not a pipe: a script that fails half way must not leave half a base on the engine.
   const directory = await mkdtemp(join(tmpdir(), 'pi-sandbox-base-'));
   try {
@@ -69,6 +71,29 @@ export async function ensureOfflineBase(request: OfflineBaseRequest): Promise<st
     await rm(directory, { recursive: true, force: true });
   }
   return name;
+}
+
+/**
+ * The same content under another installation's name spares making it again: one more image on top, with our label, so
+ * that each installation prunes its own.
+ */
+async function copySameBase(
+  { engine, prefix, onProgress }: OfflineBaseRequest,
+  name: string,
+): Promise<boolean> {
+  const ending = `-base:${name.slice(name.lastIndexOf(':') + 1)}`;
+  const bases = await engine.images.list({ 'pi-sandbox.role': 'image-base' });
+  const twin = bases.flatMap(({ tags }) => tags).find((tag) => tag.endsWith(ending));
+  if (twin === undefined) return false;
+  onProgress?.(`taking over the base ${twin}`);
+  const dockerfile = { path: 'Dockerfile', content: Buffer.from(`FROM ${twin}\n`), executable: false };
+  await engine.images.build({
+    context: await packContext([dockerfile]),
+    dockerfile: 'Dockerfile',
+    tags: [name],
+    labels: { 'pi-sandbox.prefix': prefix, 'pi-sandbox.role': 'image-base' },
+  });
+  return true;
 }
 
 function runScript({ root, onProgress, signal }: OfflineBaseRequest, file: string): Promise<void> {

@@ -77,7 +77,9 @@ export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
 }
 
 /** Asks a running container's supervisor; `again` when there is none, or it is about to end. */
-export async function join(plan: Pick<StartPlan, 'engine' | 'sandbox' | 'opening' | 'onlyForNew'>): Promise<Attempt> {
+export async function join(
+  plan: Pick<StartPlan, 'engine' | 'sandbox' | 'opening' | 'onlyForNew'>,
+): Promise<Attempt> {
   const { engine, sandbox, onlyForNew } = plan;
   const session = await engine.containers.exec(sandbox.name, { command: [BRIDGE] });
   if (session.outcome !== 'running') return { again: `join: ${session.message}` };
@@ -89,9 +91,12 @@ export async function join(plan: Pick<StartPlan, 'engine' | 'sandbox' | 'opening
   }
   if (onlyForNew.length > 0) {
     session.disconnect();
-    throw new UsageError(`the sandbox of ${sandbox.project.display} is running, and ${onlyForNew.join(', ')} can be given to a new one only`, {
-      hint: `pi-sandbox stop ${sandbox.project.display}`,
-    });
+    throw new UsageError(
+      `the sandbox of ${sandbox.project.display} is running, and ${onlyForNew.join(', ')} can be given to a new one only`,
+      {
+        hint: `pi-sandbox stop ${sandbox.project.display}`,
+      },
+    );
   }
   const greeting = await open(session, token, await plan.opening);
   if (greeting.answer !== 'accepted') return { again: `join: ${greeting.answer}` };
@@ -101,7 +106,12 @@ export async function join(plan: Pick<StartPlan, 'engine' | 'sandbox' | 'opening
 async function create(plan: StartPlan, network: string): Promise<Attempt> {
   const { engine, sandbox, image } = plan;
   const options = await plan.options;
-  const spec = containerSpec(sandbox, image, network === '' ? { mode: 'none' } : { mode: 'named', name: network }, options);
+  const spec = containerSpec(
+    sandbox,
+    image,
+    network === '' ? { mode: 'none' } : { mode: 'named', name: network },
+    options,
+  );
   const created = await engine.containers.create(spec);
   switch (created.outcome) {
     case 'created':

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { MountSpec } from '../../engine/index.ts';
 import { certificateEnvironment } from '../../agent-dir/index.ts';
+import type { MountSpec } from '../../engine/index.ts';
 import type { RunRequest } from '../../wire/index.ts';
 import { domainOf, passedEnvironment, terminalEnvironment } from '../config/index.ts';
-import { openContext, type CommandContext } from '../context.ts';
+import { type CommandContext, openContext } from '../context.ts';
 import { info, warn } from '../ui/report.ts';
 import type { ContainerOptions } from './container-spec.ts';
 import type { Opening } from './greeting.ts';
@@ -90,7 +90,10 @@ async function containerOptions(
   merged: Promise<MergeForStart>,
   options: StartOptions,
 ): Promise<ContainerOptions> {
-  const mounts = [...(await gitMounts(project.canonical, config.PROTECT_GIT)), ...mountsFromFlags(options.mount)];
+  const mounts = [
+    ...(await gitMounts(project.canonical, config.PROTECT_GIT)),
+    ...mountsFromFlags(options.mount),
+  ];
   const { merge } = await merged;
   return {
     memoryBytes: await memoryLimit(options, config, engine),

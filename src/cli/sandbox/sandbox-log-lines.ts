@@ -12,7 +12,8 @@ export function parseLogLine(line: string): LogLine | undefined {
     const value: unknown = JSON.parse(line);
     if (typeof value !== 'object' || value === null) return undefined;
     const { time, event, ...facts } = { time: undefined, event: undefined, ...value };
-    if (typeof time !== 'string' || typeof event !== 'string' || Number.isNaN(Date.parse(time))) return undefined;
+    if (typeof time !== 'string' || typeof event !== 'string' || Number.isNaN(Date.parse(time)))
+      return undefined;
     return { time, event, facts };
   } catch {
     return undefined;
@@ -21,6 +22,8 @@ export function parseLogLine(line: string): LogLine | undefined {
 
 /** `2026-01-31T10:00:00.000Z exited id=… code=0`, safe for a terminal. */
 export function renderLogLine({ time, event, facts }: LogLine): string {
-  const parts = Object.entries(facts).map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+  const parts = Object.entries(facts).map(
+    ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
   return safeForTerminal([time, event, ...parts].join(' '));
 }

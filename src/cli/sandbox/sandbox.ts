@@ -1,4 +1,4 @@
-import { SHARED_ASIDE, SANDBOX_HOME } from '../../agent-dir/index.ts';
+import { SANDBOX_HOME, SHARED_ASIDE } from '../../agent-dir/index.ts';
 import type { Config, DomainId } from '../config/index.ts';
 import { networkName, sandboxName, type VolumeNames, volumeNames } from './names.ts';
 import type { Project } from './project.ts';

@@ -1,4 +1,12 @@
-import { type Config, type DomainId, grantConsent, mergeSessionConfig, packMerge, type PackedMerge, type SessionMerge } from '../config/index.ts';
+import {
+  type Config,
+  type DomainId,
+  grantConsent,
+  mergeSessionConfig,
+  type PackedMerge,
+  packMerge,
+  type SessionMerge,
+} from '../config/index.ts';
 import { confirm } from '../ui/prompt.ts';
 import { warn } from '../ui/report.ts';
 import type { Project } from './project.ts';

@@ -3,7 +3,7 @@ import { isAbsolute } from 'node:path';
 import type { Engine, MountSpec } from '../../engine/index.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { type Config, settingFromFlag } from '../config/index.ts';
-import type { GlobalOptions } from '../main.ts';
+import type { GlobalOptions } from '../global-options.ts';
 
 /** What `start` and `shell` take on the command line. */
 export interface StartOptions extends GlobalOptions {
@@ -43,7 +43,8 @@ export function onlyForNew(options: StartOptions): string[] {
 
 /** Memory limit in bytes: the flag, the key, or 4 GiB and never more than half of the engine's host (S17). */
 export async function memoryLimit(options: StartOptions, config: Config, engine: Engine): Promise<number> {
-  if (options.memory !== undefined) return settingFromFlag('MEMORY', options.memory, '--memory') ?? DEFAULT_MEMORY_BYTES;
+  if (options.memory !== undefined)
+    return settingFromFlag('MEMORY', options.memory, '--memory') ?? DEFAULT_MEMORY_BYTES;
   if (config.MEMORY !== undefined) return config.MEMORY;
   const total = engine.local ? totalmem() : (await engine.system.info()).totalMemoryBytes;
   return Math.min(DEFAULT_MEMORY_BYTES, Math.floor(total / 2));
@@ -54,11 +55,16 @@ export function cpuLimit(options: StartOptions, config: Config): number | undefi
 }
 
 export function networkMode(options: StartOptions, config: Config): 'open' | 'none' {
-  return options.network === undefined ? config.NETWORK : settingFromFlag('NETWORK', options.network, '--network');
+  return options.network === undefined
+    ? config.NETWORK
+    : settingFromFlag('NETWORK', options.network, '--network');
 }
 
 /** `NAME=value`, or `NAME` for the value it has here; as docker reads it, one without a value here is left out. */
-export function environmentFromFlags(given: readonly string[] = [], env: NodeJS.ProcessEnv): Record<string, string> {
+export function environmentFromFlags(
+  given: readonly string[] = [],
+  env: NodeJS.ProcessEnv,
+): Record<string, string> {
   const result: Record<string, string> = {};
   for (const entry of given) {
     const [name = '', ...rest] = entry.split('=');
@@ -74,10 +80,12 @@ export function environmentFromFlags(given: readonly string[] = [], env: NodeJS.
 /** `type=bind,source=/a,target=/b[,readonly]` as docker's `--mount`; host directories are all that is allowed. */
 export function mountsFromFlags(given: readonly string[] = []): MountSpec[] {
   return given.map((text) => {
-    const fields = new Map(text.split(',').map((part): [string, string] => {
-      const at = part.indexOf('=');
-      return at < 0 ? [part, 'true'] : [part.slice(0, at), part.slice(at + 1)];
-    }));
+    const fields = new Map(
+      text.split(',').map((part): [string, string] => {
+        const at = part.indexOf('=');
+        return at < 0 ? [part, 'true'] : [part.slice(0, at), part.slice(at + 1)];
+      }),
+    );
     const source = fields.get('source') ?? fields.get('src');
     const target = fields.get('target') ?? fields.get('dst') ?? fields.get('destination');
     const readOnly = fields.get('readonly') ?? fields.get('ro');

@@ -6,7 +6,11 @@ import { domainLabels, LABELS, type Sandbox } from './sandbox.ts';
 const MARKER = '.pi-sandbox-volume';
 
 /** Side by side, so that no mount hides another's root directory. */
-const TARGETS = { agentState: '/volumes/agent-state', sessions: '/volumes/sessions', domainState: '/volumes/domain-state' };
+const TARGETS = {
+  agentState: '/volumes/agent-state',
+  sessions: '/volumes/sessions',
+  domainState: '/volumes/domain-state',
+};
 
 /**
  * Prepares empty volumes for a user: the root directory's owner and the marker. A volume that holds any file and no
@@ -101,7 +105,8 @@ export async function runHelper(engine: Engine, run: HelperRun): Promise<string>
     autoRemove: true,
     discardLogs: true,
   });
-  if (created.outcome !== 'created') throw new OperationError(`cannot create a helper container: ${created.message}`);
+  if (created.outcome !== 'created')
+    throw new OperationError(`cannot create a helper container: ${created.message}`);
   try {
     const streams = await engine.containers.attach(created.id);
     const output = Promise.all([textOf(streams.stdout), textOf(streams.stderr)]);

@@ -8,7 +8,9 @@ export function table(headings: readonly string[], rows: readonly (readonly stri
   return lines
     .map((line) =>
       line
-        .map((cell, column) => (column === line.length - 1 ? cell : cell + ' '.repeat((widths[column] ?? 0) - width(cell))))
+        .map((cell, column) =>
+          column === line.length - 1 ? cell : cell + ' '.repeat((widths[column] ?? 0) - width(cell)),
+        )
         .join('  '),
     )
     .map((line) => `${line.trimEnd()}\n`)
@@ -20,11 +22,12 @@ function width(text: string): number {
   let columns = 0;
   for (const character of text.normalize('NFC')) {
     if (/\p{M}|\u200d|\ufe0f/u.test(character)) continue;
-    columns += /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u.test(
-      character,
-    )
-      ? 2
-      : 1;
+    columns +=
+      /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u.test(
+        character,
+      )
+        ? 2
+        : 1;
   }
   return columns;
 }
