@@ -1,0 +1,63 @@
+/** The engines that tests run on, each looked at through its own command line and not through the code under test. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { until } from './pi.ts';
+
+export interface TestEngine {
+  readonly kind: 'docker' | 'podman';
+  /** For the command under test; empty for the engine that it finds by itself. */
+  readonly env: NodeJS.ProcessEnv;
+  /** Runs the engine's own command and returns its output; fails when it does, unless `tolerant`. */
+  command(args: readonly string[], options?: { input?: string; tolerant?: boolean }): Promise<string>;
+  close(): Promise<void>;
+}
+
+export function engineOf(kind: TestEngine['kind']): TestEngine {
+  return {
+    kind,
+    env: {},
+    async command(args, { input, tolerant = false } = {}) {
+      const result = await execa(kind, args, {
+        ...(input === undefined ? { stdin: 'ignore' } : { input }),
+        reject: false,
+        timeout: 120_000,
+        maxBuffer: 64 * 1024 * 1024,
+      });
+      if (result.exitCode !== 0 && !tolerant) {
+        throw new Error(`${kind} ${args.join(' ')}: ${result.stderr || result.shortMessage}`);
+      }
+      return result.stdout;
+    },
+    close: () => Promise.resolve(),
+  };
+}
+
+export const PODMAN_INSTALLED = spawnSync('podman', ['--version']).status === 0;
+
+/** Podman with an API service of its own, and the image handed over from Docker under the same name. */
+export async function podmanEngine(directory: string, image: string): Promise<TestEngine> {
+  const podman = engineOf('podman');
+  const socket = join(directory, 'podman.sock');
+  const service = spawn('podman', ['system', 'service', '--time=0', `unix://${socket}`], { stdio: 'ignore' });
+  await until('podman system service', () => service.exitCode !== null || existsSync(socket));
+  if ((await podman.command(['images', '-q', image], { tolerant: true })) === '') {
+    await execa('docker', ['save', image], { timeout: 240_000, buffer: false, encoding: 'buffer' }).pipe(
+      'podman',
+      ['load'],
+      { timeout: 240_000 },
+    );
+  }
+  return {
+    ...podman,
+    env: { DOCKER_HOST: `unix://${socket}` },
+    close: () => ended(service),
+  };
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  const closed = new Promise((settle) => child.once('exit', settle));
+  if (child.exitCode !== null || !child.kill()) return;
+  await closed;
+}
