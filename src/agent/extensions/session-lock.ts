@@ -47,6 +47,7 @@ export default async function sessionLock(pi: ExtensionApi): Promise<void> {
     releaseStartTurn(process.env);
     await voice.guarded('The Session lock', () => life.start(context));
     registry.starting = false;
+    if (life.blocked() === undefined) nameSession(pi, process.env);
     void announce(presence, voice, context);
     return undefined;
   });
@@ -62,6 +63,17 @@ export default async function sessionLock(pi: ExtensionApi): Promise<void> {
   });
   blockWhileTaken(pi, life);
   refuseTakenSwitch(pi, owner);
+}
+
+/**
+ * pi writes a `--name` into an existing Session before it loads any extension, so before there is a lock. The launcher
+ * hands the name to us instead.
+ */
+function nameSession(pi: ExtensionApi, env: NodeJS.ProcessEnv): void {
+  const name = env.PI_SANDBOX_SESSION_NAME;
+  // Not for the next Session of this pi, and not for a pi that this one starts.
+  delete env.PI_SANDBOX_SESSION_NAME;
+  if (name !== undefined && name.trim() !== '') pi.setSessionName(name);
 }
 
 /** `session_start` says it when locks do not work here; a write then goes through, as it does without us. */

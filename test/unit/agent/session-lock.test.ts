@@ -144,6 +144,23 @@ describe('a Session is open in one pi only', () => {
     await Promise.all([pi.end(), holder.end()]);
   });
 
+  it('H3: a name handed over by the launcher is given only to a Session that is ours', async () => {
+    const file = await finishedSession();
+    const named = { ...world, environment: { ...world.environment, PI_SANDBOX_SESSION_NAME: 'A name' } };
+    const first = startRpcPi(world, ['--session', file]);
+    await state(first);
+    const before = readFileSync(file, 'utf8');
+    expect((await runPi(named, ['--session', file, '-p', 'run true'])).code).toBe(1);
+    expect(readFileSync(file, 'utf8')).toBe(before);
+    await first.end();
+    const second = await runPi(named, ['--session', file, '-p', 'run echo "[$PI_SANDBOX_SESSION_NAME]"']);
+    expect(second.stdout).toContain('[]');
+    expect(
+      entries(file).filter(({ type, name }) => type === 'session_info' && name === 'A name'),
+    ).toHaveLength(1);
+    expectWhole(file);
+  });
+
   it('H3: a Session that is kept in memory takes no lock', async () => {
     const before = readdirSync(world.locks).length;
     expect((await runPi(world, ['--no-session', '-p', 'run true'])).code).toBe(0);
