@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Frame, FrameConnection } from '../../../src/wire/index.ts';
 import { makePiWorld, type PiWorld, runPi, until } from '../../setup/pi.ts';
 import { startRpcPi } from '../../setup/pi-rpc.ts';
-import { startTerminalPi } from '../../setup/pi-terminal.ts';
+import { startTerminalPi, type TerminalPi } from '../../setup/pi-terminal.ts';
 
 let directory: string;
 let world: PiWorld;
@@ -52,6 +52,33 @@ describe('a terminal on a taken Session', () => {
     expect(parents).toEqual([null, ...entries.slice(0, -1).map(({ id }) => id)]);
     expect(existsSync(join(world.project, 'blocked-input'))).toBe(false);
     expect(existsSync(join(world.project, 'blocked-bash'))).toBe(false);
+  });
+});
+
+/** A slash command opens a list of commands, so Enter comes a moment after it, as from a person. */
+async function command(terminal: TerminalPi, text: string): Promise<void> {
+  await sleep(500);
+  terminal.type(text);
+  await sleep(500);
+  terminal.type('\r');
+}
+
+describe('a terminal on its own Session', () => {
+  it('H3: keeps the lock through /reload, and /new gives it back', async () => {
+    const file = join(directory, 'own.jsonl');
+    await runPi(world, ['--session', file, '-p', 'run echo first']);
+    const terminal = startTerminalPi(world, ['--session', file]);
+    await terminal.see('demo-1');
+    await command(terminal, '/reload');
+    await terminal.see('Reloaded');
+    expect((await runPi(world, ['--session', file, '-p', 'hi'])).code).toBe(1);
+    terminal.type('run touch after-reload\r');
+    await until('the prompt to run', () => existsSync(join(world.project, 'after-reload')));
+    await terminal.see('Exactly what you typed');
+    await command(terminal, '/new');
+    await terminal.see('New session started');
+    expect((await runPi(world, ['--session', file, '-p', 'run true'])).code).toBe(0);
+    await terminal.kill();
   });
 });
 
