@@ -58,7 +58,7 @@ function sandboxOptions(command: Command): Command {
     .option('--name <name>', 'a name for a new sandbox, usable wherever a project is expected')
     .option('--rebuild', 'build the image anew first')
     .option('--no-build', 'fail instead of building an image that is missing or stale')
-    .option('--offline-base', 'build on the base image made on this machine (docker/base)')
+    .option('--offline-base', 'if the base image cannot be pulled, make one on this machine without asking')
     .option('--trust-project-config', "accept the project's own MCP servers and model providers")
     .option('--force', 'start in a directory that is normally refused')
     .option('-v, --verbose', 'say what is done');
@@ -156,7 +156,7 @@ image
   .command('build')
   .description('build the image if it is missing or stale')
   .option('--rebuild', 'build it even if it is fresh')
-  .option('--offline-base', 'build on the base image made on this machine (docker/base)')
+  .option('--offline-base', 'if the base image cannot be pulled, make one on this machine without asking')
   .action(
     runs(async (_argument, options: object) => (await import('./commands/image.ts')).imageBuild(options)),
   );

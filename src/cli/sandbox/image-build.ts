@@ -7,7 +7,7 @@ import { certificateFile, hasLoopbackProxy, npmRegistry, proxyArguments } from '
 import { packContext } from './image-context.ts';
 import { fragmentContext } from './image-extra.ts';
 import { type ImageEngine, type ImagePlan, OFFLINE } from './image-plan.ts';
-import { ensureOfflineBase } from './offline-base.ts';
+import { ensureOfflineBase, offlineBaseName } from './offline-base.ts';
 
 export interface ImageBuildOptions {
   readonly engine: ImageEngine;
@@ -65,7 +65,9 @@ async function reusablePlain({ engine, plan, noCache }: ImageBuildOptions): Prom
 async function buildPlain(options: ImageBuildOptions): Promise<string> {
   const { plan } = options;
   const wanted = plan.settings.BASE_IMAGE;
-  if (wanted === OFFLINE) return buildOn(options, await offlineBase(options));
+  if (wanted === OFFLINE || (await baseWasMadeBefore(options))) {
+    return buildOn(options, await offlineBase(options));
+  }
   try {
     return await buildOn(options, wanted);
   } catch (error) {
@@ -74,6 +76,12 @@ async function buildPlain(options: ImageBuildOptions): Promise<string> {
     await agreeOnOfflineBase(options, wanted, reason);
     return buildOn(options, await offlineBase(options));
   }
+}
+
+/** Whoever agreed to the offline base once is not asked again, and no pull is tried that failed before. */
+async function baseWasMadeBefore({ engine, plan, noCache }: ImageBuildOptions): Promise<boolean> {
+  if (noCache === true) return false;
+  return (await engine.images.inspect(offlineBaseName(plan.prefix, plan.root))) !== undefined;
 }
 
 async function agreeOnOfflineBase(

@@ -35,8 +35,7 @@ export async function buildWithProgress(
       env: context.env,
       certificates:
         context.config.CA_CERTIFICATES ?? context.env.NODE_EXTRA_CA_CERTS ?? context.env.SSL_CERT_FILE,
-      offlineBase:
-        wishes.offlineBase === true ? 'use' : (reason) => askForOfflineBase(reason, progress.pause),
+      offlineBase: wishes.offlineBase === true ? 'use' : () => askForOfflineBase(progress.pause),
       noCache: wishes.rebuild === true,
       onProgress: progress.show,
       onNotice: (line) => {
@@ -52,9 +51,8 @@ export async function buildWithProgress(
   }
 }
 
-async function askForOfflineBase(reason: string, pause: () => void): Promise<boolean> {
+async function askForOfflineBase(pause: () => void): Promise<boolean> {
   pause();
-  info(reason);
   const answer = process.stdin.isTTY && process.stderr.isTTY ? undefined : false;
   return confirm('Build on a base image made on this machine instead?', '--offline-base', answer);
 }
