@@ -217,6 +217,12 @@ describe('a connection', () => {
     expect(seen).toEqual(['exited']);
   });
 
+  it('S20: a peer that can no longer be written to and says nothing more is lost, after a bound', async () => {
+    const connection = new FrameConnection({ input: new PassThrough(), output: new PassThrough().destroy() });
+    connection.onFrame(() => {});
+    expect(await connection.closed).toBe('lost');
+  });
+
   it('S14: whoever waits to send is let go when the connection ends', async () => {
     const [client, peer] = await connectionPair();
     client.onFrame(() => {});
