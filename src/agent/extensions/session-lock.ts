@@ -19,22 +19,25 @@ import { makePresence, type Presence } from './lock/presence.ts';
 import { processRegistry } from './lock/registry.ts';
 import { makeSessionLife, type SessionLife } from './lock/session.ts';
 import { releaseStartTurn } from './lock/start-turn.ts';
-import { installTrustLock } from './lock/trust.ts';
 import { makeVoice, type Voice } from './lock/voice.ts';
+import { disableSuspend } from './no-suspend.ts';
 
 export default async function sessionLock(pi: ExtensionApi): Promise<void> {
   const registry = processRegistry();
   registry.starting = true;
   const voice = makeVoice();
+  if (!registry.suspendDisabled) {
+    registry.suspendDisabled = true;
+    disableSuspend();
+  }
   const owner = makeOwner(sessionLockDirectory(process.env), process.env.PI_SANDBOX_NAME);
   registry.gate = makeGate(registry, {
     takeForOneWrite: (target) => takeForOneWrite(owner, target),
     describeHolder: owner.describeHolder,
     say: voice.warn,
   });
-  const { SessionManager, ProjectTrustStore } = await piClasses(process.argv[1]);
+  const { SessionManager } = await piClasses(process.argv[1]);
   if (SessionManager) installGuard(SessionManager, registry);
-  if (ProjectTrustStore) installTrustLock(ProjectTrustStore);
   const life = makeSessionLife({ pi, registry, owner, refuse });
   const presence = makePresence(process.env);
 

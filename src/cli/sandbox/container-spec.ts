@@ -42,6 +42,7 @@ export function containerSpec(
       ...compileCacheEnvironment(user.uid),
       ...options.environment,
       PI_SANDBOX_SHARED: roots.shared,
+      PI_SANDBOX_NAME: sandbox.name,
     },
     labels: {
       ...domainLabels(sandbox, 'sandbox'),

@@ -16,6 +16,7 @@ import { engineStandIn, standInImage } from './engine-stand-in.ts';
 import { packageFixture, put } from './package-fixture.ts';
 
 const PREFIX = InstallationPrefix.parse('t-');
+const OTHER = InstallationPrefix.parse('other-');
 const NO_ROUTE = 'Get "https://registry.example/v2/": dial tcp: lookup registry.example: no such host';
 
 function plan(extra?: string) {
@@ -29,12 +30,12 @@ function plan(extra?: string) {
   return planImage(PREFIX, settings, root);
 }
 
-/** An engine without a way to the public registry, which already has the offline base. */
-function cutOff(root: string) {
+/** An engine without a way to the public registry, on which another installation has made the offline base. */
+function cutOff(root: string, owner = OTHER) {
   return engineStandIn({
     images: [
-      standInImage(offlineBaseName(PREFIX, root), {
-        'pi-sandbox.prefix': 't-',
+      standInImage(offlineBaseName(owner, root), {
+        'pi-sandbox.prefix': owner,
         'pi-sandbox.role': 'image-base',
       }),
     ],
@@ -67,6 +68,22 @@ describe('building the image', () => {
       hint: expect.stringContaining('--offline-base'),
     });
     expect(reasons).toEqual([NO_ROUTE]);
+  });
+
+  it('S22: takes over the base of another installation under its own name and label', async () => {
+    const wanted = plan();
+    const { engine, builds } = cutOff(wanted.root);
+    await buildImage({ engine, plan: wanted, env: {}, offlineBase: 'use' });
+    const taken = builds.find(({ tags }) => tags.includes(offlineBaseName(PREFIX, wanted.root)));
+    expect(taken?.labels).toEqual({ 'pi-sandbox.prefix': 't-', 'pi-sandbox.role': 'image-base' });
+  });
+
+  it('S22: asks nothing and pulls nothing once its own offline base is made', async () => {
+    const wanted = plan();
+    const { engine, builds } = cutOff(wanted.root, PREFIX);
+    const built = await buildImage({ engine, plan: wanted, env: {}, offlineBase: 'never' });
+    expect(built.base).toBe(offlineBaseName(PREFIX, wanted.root));
+    expect(builds).toHaveLength(1);
   });
 
   it('S22: a step that fails later is no reason for the offline base, and keeps its full log', async () => {

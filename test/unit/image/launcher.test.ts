@@ -2,6 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { piCli } from '../../setup/pi.ts';
 import { put, temporaryDirectory } from './package-fixture.ts';
 
 const LAUNCHER = join(import.meta.dirname, '../../../docker/bin/pi');
@@ -19,7 +20,7 @@ function installed() {
   put(
     root,
     'node',
-    `#!/bin/sh\nprintf 'turn=%s\\0' "\${PI_SANDBOX_TURN_FD:-}"\nprintf '%s\\0' "$@"\n`,
+    `#!/bin/sh\nprintf 'turn=%s\\0' "\${PI_SANDBOX_TURN_FD:-}"\nprintf 'name=%s\\0' "\${PI_SANDBOX_SESSION_NAME-none}"\nprintf '%s\\0' "$@"\n`,
     0o755,
   );
   mkdirSync(join(root, 'run/pi-sandbox'), { recursive: true });
@@ -40,8 +41,15 @@ function launch(
   const cwd = options.cwd ?? join(root, 'project');
   mkdirSync(cwd, { recursive: true });
   const run = spawnSync(join(root, 'pi'), args, { cwd, env: { ...env, ...options.env }, encoding: 'utf8' });
-  const [turn = '', cli, ...given] = run.stdout.split('\0').slice(0, -1);
-  return { turn: turn.replace('turn=', ''), cli, given, stderr: run.stderr, status: run.status };
+  const [turn = '', name = '', cli, ...given] = run.stdout.split('\0').slice(0, -1);
+  return {
+    turn: turn.replace('turn=', ''),
+    name: name.replace('name=', ''),
+    cli,
+    given,
+    stderr: run.stderr,
+    status: run.status,
+  };
 }
 
 const encoded = (cwd: string) => `--${cwd.replace(/^[/\\]/, '').replace(/[/\\:]/g, '-')}--`;
@@ -50,6 +58,31 @@ describe('the pi launcher', () => {
   let place: ReturnType<typeof installed>;
   beforeEach(() => {
     place = installed();
+  });
+
+  it('H3: hands a name to the lock extension instead of to pi, which would write it without the lock', () => {
+    for (const flag of ['-n', '--name']) {
+      const { name, given } = launch(place, ['-p', flag, 'two words', '--', '-n', 'text']);
+      expect(name).toBe('two words');
+      expect(given.slice(-4)).toEqual(['-p', '--', '-n', 'text']);
+      expect(given).not.toContain('two words');
+    }
+    expect(launch(place, ['-p', 'hello']).name).toBe('none');
+  });
+
+  it('S21: knows every option of pi that takes a value', () => {
+    const help = spawnSync(process.execPath, [piCli(), '--help'], { encoding: 'utf8' });
+    const withValue = [...help.stdout.matchAll(/^\s+(--?[a-z][a-z-]*)(?:, (--?[a-z][a-z-]*))? </gm)].flatMap(
+      (match) => [match[1], match[2]].filter((option) => option !== undefined),
+    );
+    expect(withValue.length).toBeGreaterThan(10);
+    const script = readFileSync(LAUNCHER, 'utf8');
+    const patterns = new Set(
+      [...script.matchAll(/^ {4}([^)\n]+(?:\\\n[^)\n]+)*)\) (?:[a-z]+=[a-z0-9]* )*expect=/gm)].flatMap(
+        (match) => (match[1] ?? '').split(/[\s|\\]+/),
+      ),
+    );
+    expect(withValue.filter((option) => !patterns.has(option))).toEqual([]);
   });
 
   it('S21: always loads the lock extension, before whatever the user gives', () => {

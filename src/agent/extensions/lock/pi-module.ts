@@ -9,7 +9,6 @@ import { pathToFileURL } from 'node:url';
 /** The prototypes of the running pi's classes; empty for a pi that is laid out in another way. */
 export interface PiClasses {
   SessionManager?: object | undefined;
-  ProjectTrustStore?: object | undefined;
 }
 
 /** `entry` is the file that Node was started with. */
@@ -22,7 +21,6 @@ export async function piClasses(entry: string | undefined): Promise<PiClasses> {
     if (typeof module !== 'object' || module === null) return {};
     return {
       SessionManager: 'SessionManager' in module ? prototypeOf(module.SessionManager) : undefined,
-      ProjectTrustStore: 'ProjectTrustStore' in module ? prototypeOf(module.ProjectTrustStore) : undefined,
     };
   } catch {
     return {};

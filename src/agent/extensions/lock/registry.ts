@@ -19,6 +19,8 @@ export interface Registry {
   starting: boolean;
   /** Called for every write of every Session file in this process; replaced by the newest module. */
   gate: WriteGate | undefined;
+  /** The process listens for the stop signal already. */
+  suspendDisabled: boolean;
 }
 
 /** `writeAll` writes the whole file instead; undefined for a write that does so anyway. */
@@ -38,6 +40,7 @@ export function processRegistry(): Registry {
     sessions: new Set(),
     starting: true,
     gate: undefined,
+    suspendDisabled: false,
   };
   return globalThis.piSandboxSessionLock1;
 }
