@@ -18,6 +18,7 @@ const program = new Command('pi-sandbox')
   .option('--debug', 'show how things were found, and a stack trace on failure')
   .showHelpAfterError('(pi-sandbox --help lists the commands)')
   .helpCommand(false)
+  .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'pi-sandbox: ')) })
   .exitOverride();
 
 /** Runs a verb and turns its result into the exit code. */

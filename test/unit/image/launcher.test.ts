@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { piCli } from '../../setup/pi.ts';
@@ -58,6 +58,26 @@ describe('the pi launcher', () => {
   let place: ReturnType<typeof installed>;
   beforeEach(() => {
     place = installed();
+  });
+
+  it('S8: a settings lock that a killed pi left behind is cleared away, a fresh one is waited for', async () => {
+    const agent = join(place.root, 'agent');
+    const lock = join(agent, 'settings.json.lock');
+    mkdirSync(lock, { recursive: true });
+    const stale = launch(place, ['hello'], { env: { PI_CODING_AGENT_DIR: agent } });
+    expect(stale.status).toBe(0);
+    expect(existsSync(lock)).toBe(false);
+  });
+
+  it('S8: a login lock of another sandbox is waited for and never removed', () => {
+    const lock = join(place.root, 'shared/.pi/agent/auth.json.lock');
+    mkdirSync(lock, { recursive: true });
+    const holder = spawn('sh', ['-c', 'sleep 0.4; rmdir "$1"', 'holder', lock]);
+    onTestFinished(() => void holder.kill());
+    expect(launch(place, ['hello'], { env: { PI_SANDBOX_SHARED: join(place.root, 'shared') } }).status).toBe(
+      0,
+    );
+    expect(existsSync(lock)).toBe(false);
   });
 
   it('H3: hands a name to the lock extension instead of to pi, which would write it without the lock', () => {
