@@ -9,6 +9,7 @@ import {
   type SignalName,
   sendInput,
 } from '../../wire/index.ts';
+import { TerminalModes } from './terminal-modes.ts';
 
 /** The user's end: the process's own streams, or a test's. */
 export interface UserStreams {
@@ -37,9 +38,11 @@ export async function attach(
   const stopResizing = terminal ? followSize(connection, user.stdout) : () => undefined;
   const stopInput = sendAllInput(connection, credit, user, terminal);
   watchOutput(connection, user);
+  const modes = terminal ? new TerminalModes() : undefined;
   const { promise, resolve } = Promise.withResolvers<Ending>();
   connection.onFrame((frame) => {
     if (frame.type === 'exited') resolve({ how: 'exited', exited: frame.value });
+    if (frame.type === 'data') modes?.see(frame.bytes);
     return handle(frame, user, credit);
   });
   void connection.closed.then(() => resolve({ how: 'lost' }));
@@ -49,6 +52,8 @@ export async function attach(
     stopInput();
     stopResizing();
     unforward();
+    const left = modes?.end() ?? '';
+    if (left !== '' && user.stdout.writable) user.stdout.write(left);
     restore();
     connection.destroy();
   }
