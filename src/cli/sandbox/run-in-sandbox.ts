@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ContainerInfo, Engine } from '../../engine/index.ts';
 import { OperationError } from '../../lib/errors.ts';
 import { warn } from '../ui/report.ts';
 import { attach, describeEnding, type Ending, exitCodeOf } from './attach.ts';
@@ -36,7 +38,7 @@ async function exitOf(ending: Ending, { plan, sandbox }: PreparedStart): Promise
     if (explanation !== undefined) warn(explanation);
     return exitCodeOf(ending.exited);
   }
-  const found = await plan.engine.containers.inspect(sandbox.name).catch(() => undefined);
+  const found = await afterLoss(plan.engine, sandbox.name);
   if (found?.state === 'running') {
     throw new OperationError(`the connection to ${sandbox.name} was lost; the sandbox still runs`, {
       hint: `pi-sandbox start ${sandbox.project.display} joins it again`,
@@ -46,4 +48,21 @@ async function exitOf(ending: Ending, { plan, sandbox }: PreparedStart): Promise
   throw new OperationError(`the sandbox ${sandbox.name} is gone: ${reason}`, {
     hint: `pi-sandbox logs ${sandbox.project.display} shows its last lines`,
   });
+}
+
+/** How long an engine may still call a container running that was killed a moment ago. */
+const SETTLE_MS = 2_000;
+
+/** What has become of the sandbox; the stream's end is often here before the engine knows of the container's (S20). */
+async function afterLoss(engine: Engine, name: string): Promise<ContainerInfo | undefined> {
+  const look = () => engine.containers.inspect(name).catch(() => undefined);
+  let found = await look();
+  for (
+    const end = Date.now() + SETTLE_MS;
+    found?.state === 'running' && Date.now() < end;
+    found = await look()
+  ) {
+    await sleep(100);
+  }
+  return found;
 }
