@@ -1,0 +1,226 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { type Installation, installation } from '../setup/installation.ts';
+import { eventually, processesOf, sandboxes, sandboxOf } from '../setup/look.ts';
+import { type TestTerminal, terminal } from '../setup/terminal.ts';
+
+let here: Installation;
+let project: string;
+let open: TestTerminal[] = [];
+
+beforeAll(async () => {
+  here = await installation();
+  // Nothing but the prompt on the screen, and no question about trust.
+  here.configure(
+    'config/settings.json',
+    JSON.stringify({ quietStartup: true, defaultProjectTrust: 'never', tuiMode: 'regular' }),
+  );
+  project = here.project();
+});
+
+afterEach(() => {
+  for (const each of open) each.kill();
+  open = [];
+});
+
+afterAll(async () => {
+  await here.cleanup();
+  expect(await here.leftovers()).toEqual([]);
+});
+
+interface Window {
+  columns?: number;
+  rows?: number;
+  env?: NodeJS.ProcessEnv;
+}
+
+/** The command in a terminal of its own. */
+function run(args: readonly string[], { env, ...size }: Window = {}): TestTerminal {
+  const window = terminal(process.execPath, [here.cli, ...args], {
+    env: { ...here.env, ...env },
+    cwd: here.directory,
+    ...size,
+  });
+  open.push(window);
+  return window;
+}
+
+/** The command as a line of a shell's, which then tells how it left the terminal. */
+function runInShell(args: readonly string[]): TestTerminal {
+  const script = '"$@"; echo "code=$?"; stty -a';
+  const window = terminal('sh', ['-c', script, 'sh', process.execPath, here.cli, ...args], {
+    env: here.env,
+    cwd: here.directory,
+  });
+  open.push(window);
+  return window;
+}
+
+const demo = (...options: string[]) => ['start', '--demo', ...options, project];
+/** What pi's own status line shows when it is ready for a prompt. */
+const READY = 'demo-1';
+
+describe('S20: pi in the user’s terminal', () => {
+  it.each([
+    { columns: 80, rows: 24 },
+    { columns: 120, rows: 40 },
+  ])('S20: the first frame fills $columns x $rows, and nothing was drawn for another size', async (size) => {
+    const window = run(demo(), size);
+    const screen = await window.shows(READY);
+    const widest = Math.max(...screen.split('\n').map((line) => line.length));
+    expect(widest).toBe(size.columns);
+    const rules = window
+      .bytes()
+      .toString()
+      .match(/─{20,}/g);
+    expect(rules?.every((rule) => rule.length === size.columns)).toBe(true);
+    window.type('\u0004');
+    expect(await window.exited()).toBe(0);
+  });
+
+  it('S20: a new size reaches pi at once', async () => {
+    const window = run(demo());
+    await window.shows(READY);
+    window.resize(100, 30);
+    await window.shows(/─{100}/);
+  });
+
+  it('S14, S20: a typed prompt is answered, with a real tool call', async () => {
+    const window = run(demo());
+    await window.shows(READY);
+    window.type('run echo the answer is $((6 * 7))');
+    await window.shows('$((6 * 7))');
+    window.type('\r');
+    await window.shows('the answer is 42');
+  });
+
+  it('S20: Ctrl-P reaches the program at once', async () => {
+    const window = run([
+      'shell',
+      project,
+      '--',
+      'sh',
+      '-c',
+      'stty raw -echo; echo ready; dd bs=1 count=1 | od -c',
+    ]);
+    await window.shows('ready');
+    window.type('\u0010');
+    await window.shows('020');
+    expect(await window.exited()).toBe(0);
+  });
+
+  it('S20: Ctrl-D ends pi with 0, and the terminal is as it was', async () => {
+    const window = runInShell(demo());
+    await window.shows(READY);
+    window.type('\u0004');
+    const screen = await window.shows('echoctl');
+    expect(screen).toContain('code=0');
+    expect(screen).toMatch(/(^|\s)icanon(\s|$)/m);
+    expect(screen).toMatch(/(^|\s)echo(\s|$)/m);
+    expect(screen).toMatch(/(^|\s)isig(\s|$)/m);
+  });
+
+  it('S20: the terminal is as it was also when the sandbox is killed, which is no exit', async () => {
+    const window = runInShell(demo());
+    await window.shows(READY);
+    await here.engine.command(['kill', await sandboxOf(here, project)]);
+    const written = await window.wrote('echoctl');
+    expect(written).toContain('is gone: it was stopped or killed');
+    expect(written).toContain('code=1');
+    expect(written).toMatch(/(^|\s)icanon(\s|$)/m);
+  });
+
+  it('S14: Ctrl-C is pi’s own key, and twice ends it', async () => {
+    const window = run(demo());
+    await window.shows(READY);
+    window.type('some words');
+    await window.shows('some words');
+    window.type('\u0003');
+    await eventually('the empty line', async () => !window.screen().includes('some words'));
+    window.type('\u0003');
+    window.type('\u0003');
+    expect(await window.exited()).toBe(0);
+  });
+
+  it('S14: a hang-up of the terminal ends pi', async () => {
+    const window = run(demo());
+    await window.shows(READY);
+    const container = await sandboxOf(here, project);
+    window.kill('SIGHUP');
+    await eventually('the end of pi', async () => {
+      return !(await processesOf(here, container)).some((line) => line.includes('dist/bundle/cli.js'));
+    });
+  });
+
+  it('S14: a second terminal joins the same sandbox with a Session of its own', async () => {
+    const first = run(demo());
+    await first.shows(READY);
+    const second = run(demo());
+    await second.shows(READY);
+    expect(await sandboxes(here, project)).toHaveLength(1);
+    first.type('\u0004');
+    expect(await first.exited()).toBe(0);
+    second.type('run echo still here$((1 + 1))\r');
+    await second.shows('still here2');
+  });
+});
+
+describe('S15, S20: a shell in the user’s terminal', () => {
+  it('S15: an interactive bash as the user pi in the project', async () => {
+    const window = run(['shell', project], { columns: 100, rows: 30 });
+    await window.shows('$');
+    window.type('tty; stty size; whoami; pwd; echo "$TERM"\r');
+    const screen = await window.shows('xterm-256color');
+    expect(screen).toContain('/dev/pts/');
+    expect(screen).toContain('30 100');
+    expect(screen).toMatch(/^pi$/m);
+    expect(screen.replaceAll('\n', '')).toContain(project);
+    window.type('exit 9\r');
+    expect(await window.exited()).toBe(9);
+  });
+
+  it('S15: job control works: Ctrl-C and Ctrl-Z reach the program and not the shell', async () => {
+    const window = run(['shell', project]);
+    await window.shows('$');
+    window.type('sleep 100\r');
+    await eventually('sleep', async () => {
+      return (await processesOf(here, await sandboxOf(here, project))).includes('sleep 100');
+    });
+    window.type('\u0003');
+    window.type('echo "code=$?"\r');
+    await window.shows('code=130');
+    window.type('sleep 100\r');
+    await eventually('sleep again', async () => {
+      return (await processesOf(here, await sandboxOf(here, project))).includes('sleep 100');
+    });
+    window.type('\u001a');
+    await window.shows('Stopped');
+    window.type('kill %1; exit\r');
+    window.type('exit\r');
+    await window.exited();
+  });
+
+  it('S20: characters of several bytes and escape sequences arrive whole', async () => {
+    const line = 'é中文\u{1f600}\u{1f468}\u200d\u{1f469}\u200d\u{1f467}';
+    const script = `for i in $(seq 1 2000); do printf '%s\\033[31m%s\\033[0m\\n' "$1" "$1"; done; echo end`;
+    const window = run(['shell', project, '--', 'sh', '-c', script, 'sh', line]);
+    expect(await window.exited()).toBe(0);
+    const written = window.bytes().toString('utf8');
+    const expected = `${line}\u001b[31m${line}\u001b[0m\r\n`;
+    expect(written).toBe(`${expected.repeat(2_000)}end\r\n`);
+  });
+
+  it('S20: TERM, COLORTERM, LANG and TZ are the user’s; --env adds to them', async () => {
+    const env = { TERM: 'screen-256color', COLORTERM: 'truecolor', LANG: 'C.UTF-8', TZ: 'Asia/Tokyo' };
+    const print = 'echo "$TERM,$COLORTERM,$LANG,$TZ,$MINE"';
+    const window = run(['shell', '--env', 'MINE=yes', project, '--', 'sh', '-c', print], { env });
+    await window.shows('screen-256color,truecolor,C.UTF-8,Asia/Tokyo,yes');
+    expect(await window.exited()).toBe(0);
+  });
+
+  it('S20: OSC 52 copy passes through', async () => {
+    const copy = '\u001b]52;c;aGVsbG8=\u0007';
+    const window = run(['shell', project, '--', 'printf', '%s', copy]);
+    expect(await window.exited()).toBe(0);
+    expect(window.bytes().toString()).toContain(copy);
+  });
+});
