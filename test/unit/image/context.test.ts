@@ -11,7 +11,7 @@ import {
   readContext,
 } from '../../../src/cli/sandbox/image-context.ts';
 import { type ImageSettings, planImage } from '../../../src/cli/sandbox/image-plan.ts';
-import { packageFixture, put } from './package-fixture.ts';
+import { packageFixture, put } from '../../setup/package-fixture.ts';
 
 const SETTINGS: ImageSettings = {
   BASE_IMAGE: 'node:24-bookworm-slim',

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { put, temporaryDirectory } from '../../setup/package-fixture.ts';
 import { piCli } from '../../setup/pi.ts';
-import { put, temporaryDirectory } from './package-fixture.ts';
 
 const LAUNCHER = join(import.meta.dirname, '../../../docker/bin/pi');
 const CLI = 'node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js';
