@@ -200,13 +200,18 @@ function examples(...lines: string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ pi-sandbox ${line}`).join('\n')}`;
 }
 
-try {
-  await program.parseAsync(words);
-} catch (error) {
-  if (error instanceof CommanderError) {
-    // Help and version are no failure; anything else of commander's is a wrong command line, already explained.
-    process.exitCode = error.exitCode === 0 ? 0 : EXIT.usage;
-  } else {
-    process.exitCode = reportError(error, { debug: program.opts<GlobalOptions>().debug === true });
+async function main(): Promise<void> {
+  try {
+    await program.parseAsync(words);
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      // Help and version are no failure; anything else of commander's is a wrong command line, already explained.
+      process.exitCode = error.exitCode === 0 ? 0 : EXIT.usage;
+    } else {
+      process.exitCode = reportError(error, { debug: program.opts<GlobalOptions>().debug === true });
+    }
   }
 }
+
+// Not awaited here: the bundle is a script, which has no await of its own.
+void main();
