@@ -2,7 +2,7 @@ import type { Exited, Frame, FrameConnection, RunRequest, SignalName } from '../
 import { InputLedger } from '../wire/index.ts';
 import { memoryUse, outOfMemoryKills } from './memory.ts';
 import { runWithPipes } from './process/piped-program.ts';
-import { type Launch, launchOf, type OutputHandler, type RunningProgram } from './process/program.ts';
+import { launchOf, type OutputHandler, type ProgramPlaces, type RunningProgram } from './process/program.ts';
 import { runInTerminal } from './process/terminal-program.ts';
 import { descendantsOf, endProcesses } from './processes.ts';
 
@@ -12,22 +12,27 @@ const ORPHAN_GRACE_MS = 1_000;
 /** Signals on which pi may leave its tools running: it has no handler for the first, and none can have the second. */
 const ORPHANING: readonly SignalName[] = ['SIGINT', 'SIGQUIT', 'SIGKILL'];
 
-/** Starts the request's program and relays it to the client until it has ended. */
+/**
+ * Starts the request's program; undefined when there is no such command. Its first output comes later than anything
+ * that the caller sends at once.
+ *
+ * @param pipes the directory in which pipes are made
+ */
 export async function startProgram(
   connection: FrameConnection,
   request: RunRequest,
   environment: NodeJS.ProcessEnv,
+  places: ProgramPlaces,
+  pipes: string,
 ): Promise<RunningProgram | undefined> {
   const output: OutputHandler = (stream, bytes) =>
-    connection.send({ type: stream === 'stdout' ? 'data' : 'error-data', bytes }) ? undefined : connection.drained();
-  const launch = launchOf(request, environment);
+    connection.send({ type: stream === 'stdout' ? 'data' : 'error-data', bytes })
+      ? undefined
+      : connection.drained();
+  const launch = launchOf(request, environment, places);
   if (launch === undefined) return undefined;
-  return start(launch, request, output);
-}
-
-async function start(launch: Launch, request: RunRequest, output: OutputHandler): Promise<RunningProgram> {
   return request.terminal === undefined
-    ? runWithPipes(launch, output)
+    ? await runWithPipes(launch, pipes, output)
     : await runInTerminal(launch, request.terminal, output);
 }
 
@@ -35,7 +40,11 @@ async function start(launch: Launch, request: RunRequest, output: OutputHandler)
  * Relays the client's frames to the program. The end of the connection, on purpose or not, is the loss of the client,
  * and reaches the program as the loss of a terminal or of a pipe's other end does (S14).
  */
-export async function relay(connection: FrameConnection, program: RunningProgram, isPi: boolean): Promise<Exited> {
+export async function relay(
+  connection: FrameConnection,
+  program: RunningProgram,
+  isPi: boolean,
+): Promise<Exited> {
   const ledger = new InputLedger();
   let orphans: ReturnType<typeof descendantsOf> = [];
   connection.onFrame((frame) => {
@@ -47,28 +56,35 @@ export async function relay(connection: FrameConnection, program: RunningProgram
       });
       return;
     }
-    if (frame.type === 'signal' && isPi && ORPHANING.includes(frame.value.signal)) orphans = descendantsOf(program.pid);
+    if (frame.type === 'signal' && isPi && ORPHANING.includes(frame.value.signal)) {
+      orphans = descendantsOf(program.pid);
+    }
     handOver(frame, program);
   });
   void connection.closed.then(() => program.hangUp());
   const killsBefore = outOfMemoryKills();
   const exited = await program.exited;
-  await endProcesses(orphans, ORPHAN_GRACE_MS);
+  // Only if the signal was what ended it: a pi that took it and went on has looked after its tools itself.
+  if (ORPHANING.some((name) => exited.signal === name)) await endProcesses(orphans, ORPHAN_GRACE_MS);
   return withMemoryReason(exited, killsBefore);
 }
 
 function handOver(frame: Frame, program: RunningProgram): void {
   switch (frame.type) {
     case 'end-of-input':
-      return program.endInput();
+      program.endInput();
+      return;
     case 'resize':
-      return program.resize(frame.value);
+      program.resize(frame.value);
+      return;
     case 'signal':
-      return program.signal(frame.value.signal);
+      program.signal(frame.value.signal);
+      return;
     case 'output-closed':
-      return program.closeOutput(frame.value.stream);
+      program.closeOutput(frame.value.stream);
+      return;
     default:
-      return undefined;
+      return;
   }
 }
 

@@ -1,26 +1,66 @@
 import { spawn } from 'node:child_process';
+import { closeSync } from 'node:fs';
 import type { Readable } from 'node:stream';
+import { messageOf } from '../../lib/errors.ts';
 import type { Exited } from '../../wire/index.ts';
-import { type Launch, type OutputHandler, type RunningProgram, signalGroup } from './program.ts';
+import { makePipes } from './pipes.ts';
+import {
+  endWithGrace,
+  type Launch,
+  type OutputHandler,
+  type RunningProgram,
+  signalGroup,
+  withoutDescriptors,
+} from './program.ts';
+import { openTerminals } from './terminal-program.ts';
 
-/** Runs a program with pipes, byte for byte, in a session and process group of its own (S14). */
-export function runWithPipes(launch: Launch, output: OutputHandler): RunningProgram {
-  const child = spawn(launch.file, launch.arguments, {
+/** After the exit, background processes may keep the output open: this long without any is the end. */
+const QUIET_MS = 500;
+/** More than the kernel holds back for a stream: what comes beyond it was written after the exit. */
+const MAX_AFTER_EXIT_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Runs a program with pipes, byte for byte, in a session and process group of its own (S14).
+ *
+ * @param directory where the pipes are made
+ */
+export async function runWithPipes(
+  launch: Launch,
+  directory: string,
+  output: OutputHandler,
+): Promise<RunningProgram> {
+  const { forProgram, stdin, stdout, stderr } = await makePipes(directory);
+  const { file, arguments: args, environment } = withoutDescriptors(launch, openTerminals());
+  const child = spawn(file, args, {
     cwd: launch.directory,
-    env: launch.environment,
-    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...environment, PWD: launch.directory },
+    stdio: forProgram,
     detached: true,
   });
-  const { stdin, stdout, stderr } = child;
+  for (const fd of forProgram) closeSync(fd);
   // A program that does not read its input closes it early; that is its business and no failure of ours.
   stdin.on('error', () => undefined);
-  handOn(stdout, (bytes) => output('stdout', bytes));
-  handOn(stderr, (bytes) => output('stderr', bytes));
-
-  const exited = new Promise<Exited>((resolve) => {
-    child.once('error', () => resolve({ code: 126, signal: null }));
-    // `close` and not `exit`: only then has the last output been read.
-    child.once('close', (code, signal) => resolve({ code, signal }));
+  let dead = false;
+  const quiet = quietTimer(() => {
+    for (const stream of [stdout, stderr]) stream.destroy();
+  });
+  const drained = Promise.all([
+    handOn(stdout, quiet, (bytes) => output('stdout', bytes)),
+    handOn(stderr, quiet, (bytes) => output('stderr', bytes)),
+  ]);
+  const died = new Promise<Exited>((resolve) => {
+    child.once('error', (error) => {
+      output('stderr', Buffer.from(`pi-sandbox: ${launch.file} cannot be run: ${messageOf(error)}\n`));
+      resolve({ code: 126, signal: null });
+    });
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+  });
+  const exited = died.then(async (exit) => {
+    dead = true;
+    stdin.destroy();
+    quiet.begin();
+    await drained;
+    return exit;
   });
   const pid = child.pid ?? 0;
 
@@ -34,18 +74,71 @@ export function runWithPipes(launch: Launch, output: OutputHandler): RunningProg
       }),
     endInput: () => stdin.end(),
     resize: () => undefined,
-    signal: (name) => signalGroup(pid, name),
+    signal: (name) => {
+      if (!dead) signalGroup(pid, name);
+    },
     closeOutput: (stream) => (stream === 'stdout' ? stdout : stderr).destroy(),
-    hangUp: () => signalGroup(pid, 'SIGTERM'),
+    hangUp: () => endWithGrace(pid, 'SIGTERM', () => dead, launch.hangUpGraceMs),
   };
 }
 
-function handOn(stream: Readable, take: (bytes: Buffer) => Promise<void> | undefined): void {
+interface QuietTimer {
+  begin(): void;
+  /** Something was read and handed on. */
+  restart(bytes: number): void;
+  /** A slow client holds the output back; then silence says nothing. */
+  hold(): void;
+}
+
+function quietTimer(onQuiet: () => void): QuietTimer {
+  let timer: NodeJS.Timeout | undefined;
+  let begun = false;
+  let held = 0;
+  let afterExit = 0;
+  const arm = (): void => {
+    clearTimeout(timer);
+    if (!begun || held > 0) return;
+    // One more round of the event loop: after a long pause of ours there may be output that was not looked at yet.
+    timer = setTimeout(() => {
+      timer = setTimeout(onQuiet, 1);
+    }, QUIET_MS);
+  };
+  return {
+    begin: () => {
+      begun = true;
+      arm();
+    },
+    restart: (bytes) => {
+      held--;
+      if (begun) afterExit += bytes;
+      if (afterExit > MAX_AFTER_EXIT_BYTES) onQuiet();
+      else arm();
+    },
+    hold: () => {
+      held++;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Settles when the stream has ended or was closed. */
+function handOn(
+  stream: Readable,
+  quiet: QuietTimer,
+  take: (bytes: Buffer) => Promise<void> | undefined,
+): Promise<void> {
   stream.on('error', () => undefined);
   stream.on('data', (bytes: Buffer) => {
-    const held = take(bytes);
-    if (held === undefined) return;
+    quiet.hold();
+    const waiting = take(bytes);
+    if (waiting === undefined) return quiet.restart(bytes.length);
     stream.pause();
-    void held.then(() => stream.resume());
+    void waiting.then(() => {
+      stream.resume();
+      quiet.restart(bytes.length);
+    });
+  });
+  return new Promise((resolve) => {
+    stream.once('end', resolve).once('close', resolve);
   });
 }

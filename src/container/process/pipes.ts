@@ -1,0 +1,55 @@
+import { execFile } from 'node:child_process';
+import { closeSync, constants, mkdirSync, openSync, rmSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { promisify } from 'node:util';
+import { randomId } from '../../lib/ids.ts';
+
+/** A program's three streams: the descriptors that it gets, and our ends of them. */
+export interface Pipes {
+  forProgram: [number, number, number];
+  stdin: Socket;
+  stdout: Socket;
+  stderr: Socket;
+}
+
+/**
+ * Makes real pipes. What Node makes are sockets: a script that says `>/dev/stderr` cannot open one again, and a
+ * program whose reader is gone gets another error than the SIGPIPE it expects (S14).
+ *
+ * @param directory in the container's memory, nobody else's; nothing stays in it
+ */
+export async function makePipes(directory: string): Promise<Pipes> {
+  const own = `${directory}/pipes-${randomId(8)}`;
+  mkdirSync(own, { recursive: true, mode: 0o700 });
+  try {
+    const names = ['0', '1', '2'].map((name) => `${own}/${name}`);
+    await promisify(execFile)('mkfifo', ['-m', '600', ...names]);
+    const [stdin, stdout, stderr] = [
+      openBoth(`${own}/0`, 'read'),
+      openBoth(`${own}/1`, 'write'),
+      openBoth(`${own}/2`, 'write'),
+    ];
+    return {
+      forProgram: [stdin.program, stdout.program, stderr.program],
+      stdin: new Socket({ fd: stdin.own, readable: false, writable: true }),
+      stdout: new Socket({ fd: stdout.own, readable: true, writable: false }),
+      stderr: new Socket({ fd: stderr.own, readable: true, writable: false }),
+    };
+  } finally {
+    rmSync(own, { recursive: true, force: true });
+  }
+}
+
+/** The program's end must block as it expects, ours must not; with both ends open no open waits for another. */
+function openBoth(path: string, forProgram: 'read' | 'write'): { program: number; own: number } {
+  const both = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+  try {
+    const [its, ours] =
+      forProgram === 'read'
+        ? [constants.O_RDONLY, constants.O_WRONLY]
+        : [constants.O_WRONLY, constants.O_RDONLY];
+    return { program: openSync(path, its), own: openSync(path, ours | constants.O_NONBLOCK) };
+  } finally {
+    closeSync(both);
+  }
+}
