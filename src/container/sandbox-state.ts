@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { pathsOf, TRUST_FILE, type Roots } from '../agent-dir/index.ts';
+import { pathsOf, type Roots, TRUST_FILE } from '../agent-dir/index.ts';
 import type { Clock } from '../lib/clock.ts';
 import { OperationError } from '../lib/errors.ts';
 import { LinkKeeper } from './keeper/link-keeper.ts';
@@ -7,8 +7,9 @@ import { TrustSync } from './keeper/trust-sync.ts';
 import { SandboxLog } from './sandbox-log.ts';
 import { writeAccounts } from './setup/accounts.ts';
 import { buildAgentDirectory } from './setup/agent-directory.ts';
+import { linkCompileCache } from './setup/compile-cache.ts';
 import { buildHome } from './setup/home.ts';
-import { type PublishedMerge, publishMerge } from './setup/merge.ts';
+import { type PublishedMerge, publishMerge, removeMerge } from './setup/merge.ts';
 import { prepareSharedState } from './setup/shared-state.ts';
 
 /** A volume belongs to another uid than the sandbox's: by mistake, or because nobody prepared it yet (S2). */
@@ -19,6 +20,15 @@ export interface User {
   gid: number;
 }
 
+/** Where a sandbox is set up, and for whom. */
+export interface Place {
+  roots: Roots;
+  user: User;
+  clock: Clock;
+  /** The image's own files: `/opt/pi-sandbox`. */
+  image: string;
+}
+
 /**
  * What a sandbox has on disk and in memory once it is set up: links, home, merged configuration, log. Set up once per
  * container by the first start; each later start or shell replaces the merge (S8, S14).
@@ -26,45 +36,80 @@ export interface User {
 export class SandboxState {
   readonly roots: Roots;
   readonly log: SandboxLog;
-  merge: PublishedMerge;
+  private current: PublishedMerge;
+  /** How many programs started with each merge and still run. */
+  private readonly users = new Map<PublishedMerge, number>();
   private readonly keeper: LinkKeeper;
   private readonly trust: TrustSync;
 
-  private constructor(roots: Roots, log: SandboxLog, merge: PublishedMerge, keeper: LinkKeeper, trust: TrustSync) {
+  private constructor(
+    roots: Roots,
+    log: SandboxLog,
+    merge: PublishedMerge,
+    keeper: LinkKeeper,
+    trust: TrustSync,
+  ) {
     this.roots = roots;
     this.log = log;
-    this.merge = merge;
+    this.current = merge;
     this.keeper = keeper;
     this.trust = trust;
   }
 
-  /** The entrypoint's per-container part. Everything in it is a handful of file operations: it costs milliseconds. */
-  static async setUp(roots: Roots, user: User, tar: Buffer, sha256: string, clock: Clock): Promise<SandboxState> {
+  /**
+   * The entrypoint's per-container part. Everything in it is a handful of file operations: it costs milliseconds.
+   * One that failed half way can be tried again.
+   */
+  static async setUp(place: Place, tar: Buffer, sha256: string): Promise<SandboxState> {
+    const { roots, user, clock, image } = place;
     checkOwners(roots, user);
     writeAccounts(roots, user);
+    linkCompileCache(roots, image, user.uid);
     const merge = await publishMerge(roots, tar, sha256);
     const { name, privatePackages, sharedLinks } = merge.config;
     const paths = pathsOf(roots);
-    const [shared] = await Promise.all([prepareSharedState(roots, sharedLinks)]);
-    const moved = [...shared.moved, ...buildHome(roots, sharedLinks)];
-    const links = buildAgentDirectory(roots, { privatePackages });
     const log = new SandboxLog(paths.sandboxLogs, name, clock);
-    for (const path of moved) log.write('moved-aside', { path });
-    if (shared.skipped) log.write('shared-state-busy', { path: paths.sharedAgent });
-    const keeper = new LinkKeeper(paths.agent, links, (event, link, detail) => log.write(event, { link, detail }));
-    keeper.start();
-    const trust = new TrustSync(`${paths.agent}/${TRUST_FILE}`, `${paths.sharedAgent}/${TRUST_FILE}`, (problem) =>
-      log.write('trust-problem', { problem }),
+    const problem = (text: string): void => log.write('setup-problem', { problem: text });
+    for (const made of [
+      await prepareSharedState(roots, sharedLinks),
+      buildHome(roots, sharedLinks, `${image}/skel`),
+    ]) {
+      for (const path of made.moved) log.write('moved-aside', { path });
+      for (const text of made.problems) problem(text);
+    }
+    const links = buildAgentDirectory(roots, { privatePackages }, problem);
+    const keeper = new LinkKeeper(paths.agent, links, (event, link, detail) =>
+      log.write(event, { link, detail }),
     );
+    keeper.start();
+    const [own, shared] = [`${paths.agent}/${TRUST_FILE}`, `${paths.sharedAgent}/${TRUST_FILE}`];
+    const trust = new TrustSync(own, shared, (text) => log.write('trust-problem', { problem: text }));
     await trust.start();
     return new SandboxState(roots, log, merge, keeper, trust);
   }
 
+  get merge(): PublishedMerge {
+    return this.current;
+  }
+
   /** The entrypoint's per-start part for a start that joins; true when running Sessions now use an older merge. */
   async replaceMerge(tar: Buffer, sha256: string): Promise<boolean> {
-    if (sha256 === this.merge.sha256) return false;
-    this.merge = await publishMerge(this.roots, tar, sha256);
-    return true;
+    const before = this.current;
+    this.current = await publishMerge(this.roots, tar, sha256);
+    if (!this.users.has(before)) removeMerge(before);
+    return sha256 !== before.sha256;
+  }
+
+  /** A program that starts now keeps its merge until it calls what this returns. */
+  useMerge(): () => void {
+    const merge = this.current;
+    this.users.set(merge, (this.users.get(merge) ?? 0) + 1);
+    return () => {
+      const left = (this.users.get(merge) ?? 1) - 1;
+      if (left > 0) return void this.users.set(merge, left);
+      this.users.delete(merge);
+      if (merge !== this.current) removeMerge(merge);
+    };
   }
 
   /** Puts away what still stands in the wrong place, before the container goes (S4). */
@@ -75,7 +120,8 @@ export class SandboxState {
 
 /** The owner of a volume's root directory is the truth about whose it is (S2). */
 function checkOwners(roots: Roots, user: User): void {
-  for (const [volume, path] of Object.entries({ shared: roots.shared, domain: roots.domain, sessions: roots.sessions })) {
+  const { shared, domain, sessions } = roots;
+  for (const [volume, path] of Object.entries({ shared, domain, sessions })) {
     const owner = statSync(path).uid;
     if (owner === user.uid) continue;
     throw new ForeignVolumeError(

@@ -1,48 +1,67 @@
-import { constants, copyFileSync, mkdirSync, readdirSync } from 'node:fs';
-import { SHARED_HOME_LINKS, pathsOf, signInLinks, type Roots } from '../../agent-dir/index.ts';
-import { hasCode } from '../../lib/errors.ts';
+import { copyFileSync, linkSync, lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { pathsOf, type Roots, SHARED_HOME_LINKS, signInLinks } from '../../agent-dir/index.ts';
+import { hasCode, messageOf } from '../../lib/errors.ts';
+import { randomId } from '../../lib/ids.ts';
 import { placeLink } from './place-link.ts';
+import type { SharedStateResult } from './shared-state.ts';
 
-/** Start-up files of a new home, from the image (S2). */
-const SKELETON = '/opt/pi-sandbox/skel';
+const DOMAIN_DIRECTORIES = ['state', 'data', 'locks', 'locks/sessions', 'agent', 'cli', 'cli/hermit'];
 
 /**
  * Makes the domain's home: its start-up files from the image where it has none, links into the shared volume by the
- * explicit list, links of the sign-ins, and `~/.pi` (S2, S3).
+ * explicit list, links of the sign-ins, and `~/.pi` (S2, S3). Several sandboxes of the domain may do so at once.
  *
- * @returns what had to be moved aside for a link, for the log.
+ * @param skeleton the image's folder of start-up files
  */
-export function buildHome(roots: Roots, sharedLinks: readonly string[]): string[] {
+export function buildHome(roots: Roots, sharedLinks: readonly string[], skeleton: string): SharedStateResult {
   const { home, agent } = pathsOf(roots);
   mkdirSync(`${home}/.pi`, { recursive: true, mode: 0o700 });
-  for (const directory of ['state', 'data', 'locks', 'locks/sessions', 'agent', 'cli', 'cli/hermit']) {
+  for (const directory of DOMAIN_DIRECTORIES) {
     mkdirSync(`${roots.domain}/${directory}`, { recursive: true, mode: 0o700 });
   }
-  copySkeleton(home);
-  const moved = [placeLink(`${home}/.pi/domain`, roots.domain), placeLink(`${home}/.pi/agent`, agent)];
+  const result: SharedStateResult = { moved: [], problems: [] };
+  const place = (path: string, target: string): void => {
+    try {
+      const aside = placeLink(path, target);
+      if (aside !== undefined) result.moved.push(aside);
+    } catch (error) {
+      // The user's own `~/.config` may be a file or lead nowhere; the rest of the home is made all the same.
+      result.problems.push(messageOf(error));
+    }
+  };
+  copySkeleton(skeleton, home);
+  place(`${home}/.pi/domain`, roots.domain);
+  place(`${home}/.pi/agent`, agent);
   for (const name of [...SHARED_HOME_LINKS, ...sharedLinks]) {
-    moved.push(placeLink(`${home}/${name}`, `${roots.shared}/${name}`));
+    place(`${home}/${name}`, `${roots.shared}/${name}`);
   }
   for (const { name, target } of signInLinks(roots)) {
     mkdirSync(target, { recursive: true, mode: 0o700 });
-    moved.push(placeLink(`${home}/${name}`, target));
+    place(`${home}/${name}`, target);
   }
-  return moved.filter((path) => path !== undefined);
+  return result;
 }
 
-function copySkeleton(home: string): void {
-  for (const name of readSkeleton()) {
+/** Whole or not at all, and never over what the user has (rule 2). */
+function copySkeleton(skeleton: string, home: string): void {
+  for (const name of readSkeleton(skeleton)) {
+    const path = `${home}/${name}`;
+    if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) continue;
+    const fresh = `${home}/.pi-sandbox-tmp-${randomId()}`;
     try {
-      copyFileSync(`${SKELETON}/${name}`, `${home}/${name}`, constants.COPYFILE_EXCL);
+      copyFileSync(`${skeleton}/${name}`, fresh);
+      linkSync(fresh, path);
     } catch (error) {
       if (!hasCode(error, 'EEXIST')) throw error;
+    } finally {
+      rmSync(fresh, { force: true });
     }
   }
 }
 
-function readSkeleton(): string[] {
+function readSkeleton(skeleton: string): string[] {
   try {
-    return readdirSync(SKELETON);
+    return readdirSync(skeleton);
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return [];
     throw error;

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import {
   copyFileSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readFileSync,
   renameSync,
@@ -9,11 +9,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
-import { Readable } from 'node:stream';
 import { MERGED_FILES, pathsOf, type Roots } from '../../agent-dir/index.ts';
-import { OperationError, messageOf } from '../../lib/errors.ts';
-import { type MergeAnnouncement, SandboxConfig } from '../../wire/index.ts';
+import { hasCode, messageOf, OperationError } from '../../lib/errors.ts';
+import { SandboxConfig } from '../../wire/index.ts';
+import { unpack } from './unpack.ts';
 
 const SYSTEM_CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
 
@@ -25,78 +24,80 @@ export interface PublishedMerge {
   config: SandboxConfig;
 }
 
-/** Collects the tar that follows a request, and refuses more or other bytes than were announced. */
-export class MergeReceiver {
-  readonly announced: MergeAnnouncement;
-  private readonly pieces: Buffer[] = [];
-  private received = 0;
-
-  constructor(announced: MergeAnnouncement) {
-    this.announced = announced;
-  }
-
-  get complete(): boolean {
-    return this.received === this.announced.length;
-  }
-
-  push(piece: Buffer): void {
-    this.received += piece.length;
-    if (this.received > this.announced.length) {
-      throw new OperationError('the merged configuration is longer than announced');
-    }
-    this.pieces.push(piece);
-  }
-
-  /** The tar, once complete and equal to its announced hash. */
-  take(): Buffer {
-    const tar = Buffer.concat(this.pieces);
-    if (!this.complete || createHash('sha256').update(tar).digest('hex') !== this.announced.sha256) {
-      throw new OperationError('the merged configuration arrived damaged', { hint: 'start again' });
-    }
-    return tar;
-  }
-}
+let count = 0;
 
 /**
  * Unpacks the tar into the container's memory and puts it in place of the merge before it, whole: the files that pi
- * writes are fresh copies, the read-only parts are one link that is swapped (S8).
+ * writes are fresh copies, the read-only parts are one link that is swapped (S8). The merge before it stays on disk
+ * until {@link removeMerge}. Call it for one merge at a time.
+ *
+ * @throws OperationError; what was published before is then still in place
  */
 export async function publishMerge(roots: Roots, tar: Buffer, sha256: string): Promise<PublishedMerge> {
-  const pristine = `${roots.memory}/merges/${sha256}`;
-  if (!existsSync(pristine)) {
-    const incoming = `${roots.memory}/merges/.incoming`;
-    rmSync(incoming, { recursive: true, force: true });
-    mkdirSync(incoming, { recursive: true, mode: 0o700 });
-    await unpack(tar, incoming);
-    renameSync(incoming, pristine);
+  const pristine = `${roots.memory}/merges/${++count}`;
+  rmSync(pristine, { recursive: true, force: true });
+  try {
+    // `config` is always there, so that the links into it lead somewhere.
+    mkdirSync(pristine, { recursive: true, mode: 0o700 });
+    await unpack(tar, pristine);
+    mkdirSync(`${pristine}/config`, { recursive: true, mode: 0o700 });
+    const config = readSandboxConfig(`${pristine}/sandbox.json`);
+    replaceAll(roots, pristine);
+    return { sha256, pristine, config };
+  } catch (error) {
+    rmSync(pristine, { recursive: true, force: true });
+    if (!hasCode(error, 'ENOSPC')) throw error;
+    throw new OperationError(`the merged configuration does not fit into ${roots.memory}`, {
+      hint: 'make it smaller, or end running Sessions, which keep the configuration they started with',
+      cause: error,
+    });
   }
-  const config = readSandboxConfig(`${pristine}/sandbox.json`);
-  for (const name of MERGED_FILES) replaceFile(`${pristine}/${name}`, `${roots.memory}/${name}`);
-  publishCertificates(`${pristine}/ca-certificates.crt`, pathsOf(roots).certificates);
-  mkdirSync(`${pristine}/config`, { recursive: true, mode: 0o700 });
+}
+
+/** Gives the memory of a merge back that nothing uses any more. */
+export function removeMerge({ pristine }: PublishedMerge): void {
+  rmSync(pristine, { recursive: true, force: true });
+}
+
+/** Everything is written beside its place first, so that a full memory changes nothing. */
+function replaceAll(roots: Roots, pristine: string): void {
+  const finish = [
+    ...MERGED_FILES.map((name) => prepareFile(`${pristine}/${name}`, `${roots.memory}/${name}`)),
+    prepareCertificates(`${pristine}/ca-certificates.crt`, pathsOf(roots).certificates),
+  ];
   const link = `${roots.memory}/.config.new`;
-  rmSync(link, { force: true });
+  rmSync(link, { recursive: true, force: true });
   symlinkSync(`${pristine}/config`, link);
-  renameSync(link, `${roots.memory}/config`);
-  return { sha256, pristine, config };
+  finish.push(() => renameSync(link, `${roots.memory}/config`));
+  for (const step of finish) step();
+}
+
+function prepareFile(from: string, to: string): () => void {
+  if (!existsSync(from)) return () => rmSync(to, { recursive: true, force: true });
+  const fresh = freshPlace(to);
+  copyFileSync(from, fresh);
+  return () => putInPlace(fresh, to);
 }
 
 /** The host's certificates beside the image's own: a company's proxy does not stand before every address (S10). */
-function publishCertificates(from: string, to: string): void {
-  if (!existsSync(from)) return rmSync(to, { force: true });
+function prepareCertificates(from: string, to: string): () => void {
+  if (!existsSync(from)) return () => rmSync(to, { recursive: true, force: true });
   const bundle = existsSync(SYSTEM_CERTIFICATES) ? readFileSync(SYSTEM_CERTIFICATES) : Buffer.alloc(0);
-  writeFileSync(`${to}.new`, Buffer.concat([bundle, Buffer.from('\n'), readFileSync(from)]));
-  renameSync(`${to}.new`, to);
+  const fresh = freshPlace(to);
+  writeFileSync(fresh, Buffer.concat([bundle, Buffer.from('\n'), readFileSync(from)]));
+  return () => putInPlace(fresh, to);
 }
 
-function replaceFile(from: string, to: string): void {
-  if (!existsSync(from)) {
-    rmSync(to, { force: true });
-    return;
-  }
-  const incoming = `${to}.new`;
-  copyFileSync(from, incoming);
-  renameSync(incoming, to);
+/** A session can write here too, and may have left anything in our way. */
+function freshPlace(to: string): string {
+  const fresh = `${to}.new`;
+  rmSync(fresh, { recursive: true, force: true });
+  return fresh;
+}
+
+function putInPlace(fresh: string, to: string): void {
+  if (lstatSync(to, { throwIfNoEntry: false })?.isDirectory() === true) rmSync(to, { recursive: true });
+  renameSync(fresh, to);
 }
 
 function readSandboxConfig(path: string): SandboxConfig {
@@ -107,30 +108,5 @@ function readSandboxConfig(path: string): SandboxConfig {
       hint: 'the sandbox may be of another version: pi-sandbox stop, then start again',
       cause: error,
     });
-  }
-}
-
-async function unpack(tar: Buffer, directory: string): Promise<void> {
-  const { extract } = await import('../../lib/tar-stream.ts');
-  const entries = Readable.from([tar]).pipe(extract());
-  for await (const entry of entries) {
-    const path = join(directory, normalize(entry.header.name));
-    if (path !== directory && !path.startsWith(`${directory}/`)) {
-      throw new OperationError(`the merged configuration names a file outside: ${entry.header.name}`);
-    }
-    if (entry.header.type === 'directory') {
-      mkdirSync(path, { recursive: true, mode: 0o700 });
-      entry.resume();
-    } else if (entry.header.type === 'file') {
-      const pieces: Uint8Array[] = [];
-      for await (const piece of entry) {
-        if (piece instanceof Uint8Array) pieces.push(piece);
-      }
-      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-      const executable = ((entry.header.mode ?? 0) & 0o100) !== 0;
-      writeFileSync(path, Buffer.concat(pieces), { mode: executable ? 0o700 : 0o600 });
-    } else {
-      throw new OperationError(`the merged configuration holds neither file nor folder: ${entry.header.name}`);
-    }
   }
 }

@@ -1,7 +1,7 @@
 import {
+  linkSync,
   lstatSync,
   mkdirSync,
-  readdirSync,
   readlinkSync,
   renameSync,
   rmdirSync,
@@ -9,52 +9,90 @@ import {
   unlinkSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { hasCode } from '../../lib/errors.ts';
+import { hasCode, OperationError } from '../../lib/errors.ts';
+
+/** Something keeps putting things there, or the directory holds that many moved ones. */
+const MAX_TRIES = 1_000;
 
 /**
  * Makes `path` a link to `target`, whatever stands there: a right link stays, a wrong one is replaced, and a file or
- * folder is moved to `<path>.shared` (`.shared-2`, … if taken), never deleted and never copied into a domain (S3).
+ * folder is moved to `<path>.shared` (`.shared-2`, … if taken), never deleted, never over another, and never copied
+ * into a domain (S3). Any number of processes may do so at once: each step either does its one thing or nothing.
  *
  * @returns where what stood there went, if anything was moved.
  */
 export function placeLink(path: string, target: string): string | undefined {
-  mkdirSync(dirname(path), { recursive: true });
-  for (let attempt = 0; ; attempt++) {
-    try {
-      symlinkSync(target, path);
-      return undefined;
-    } catch (error) {
-      if (!hasCode(error, 'EEXIST') || attempt > 100) throw error;
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  let moved: string | undefined;
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    if (attempt(() => symlinkSync(target, path), 'EEXIST')) return moved;
+    const stat = lstatSync(path, { throwIfNoEntry: false });
+    if (stat === undefined) continue;
+    if (stat.isSymbolicLink()) {
+      if (linkTarget(path) === target) return moved;
+      attempt(() => unlinkSync(path), 'ENOENT', 'EISDIR', 'EPERM');
+    } else if (!stat.isDirectory()) {
+      moved = moveFileAside(path) ?? moved;
+    } else if (!attempt(() => rmdirSync(path), 'ENOTEMPTY', 'EEXIST', 'ENOENT', 'ENOTDIR')) {
+      moved = moveFolderAside(path) ?? moved;
     }
-    const moved = clearPlace(path, target);
-    if (moved.state === 'right') return undefined;
-    if (moved.aside !== undefined) {
-      symlinkSync(target, path);
-      return moved.aside;
-    }
+  }
+  throw new OperationError(`no link can be placed at ${path}: something keeps putting other things there`);
+}
+
+function linkTarget(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'EINVAL')) return undefined;
+    throw error;
   }
 }
 
-function clearPlace(path: string, target: string): { state: 'right' | 'free'; aside?: string } {
+/** Moves a file away; false for a link, which is nothing to be kept. */
+export function moveAside(path: string): boolean {
   const stat = lstatSync(path, { throwIfNoEntry: false });
-  if (stat === undefined) return { state: 'free' };
-  if (stat.isSymbolicLink()) {
-    if (readlinkSync(path) === target) return { state: 'right' };
-    unlinkSync(path);
-    return { state: 'free' };
-  }
-  if (stat.isDirectory() && readdirSync(path).length === 0) {
-    rmdirSync(path);
-    return { state: 'free' };
-  }
-  return { state: 'free', aside: moveAside(path) };
+  if (stat === undefined || stat.isSymbolicLink()) return false;
+  moveFileAside(path);
+  return true;
 }
 
-function moveAside(path: string): string {
-  for (let n = 1; ; n++) {
-    const aside = n === 1 ? `${path}.shared` : `${path}.shared-${n}`;
-    if (lstatSync(aside, { throwIfNoEntry: false }) !== undefined) continue;
-    renameSync(path, aside);
+/** A second name for the file is refused where one exists, which a rename would not be. */
+function moveFileAside(path: string): string | undefined {
+  const aside = firstFree(path, (name) => attempt(() => linkSync(path, name), 'EEXIST'));
+  if (lstatSync(aside, { throwIfNoEntry: false })?.isSymbolicLink() === true) {
+    // Another process has placed the link in between, and it is the link that got a second name.
+    unlinkSync(aside);
+    return undefined;
+  }
+  attempt(() => unlinkSync(path), 'ENOENT');
+  return aside;
+}
+
+/** A folder can be renamed over an empty one only, so that the name is reserved first. */
+function moveFolderAside(path: string): string | undefined {
+  const aside = firstFree(path, (name) => attempt(() => mkdirSync(name, { mode: 0o700 }), 'EEXIST'));
+  if (attempt(() => renameSync(path, aside), 'ENOENT', 'ENOTDIR', 'EISDIR', 'ENOTEMPTY', 'EEXIST'))
     return aside;
+  attempt(() => rmdirSync(aside), 'ENOTEMPTY', 'ENOENT');
+  return undefined;
+}
+
+function firstFree(path: string, take: (name: string) => boolean): string {
+  for (let n = 1; n <= MAX_TRIES; n++) {
+    const name = n === 1 ? `${path}.shared` : `${path}.shared-${n}`;
+    if (take(name)) return name;
+  }
+  throw new OperationError(`there are already ${MAX_TRIES} folders that were moved away from ${path}`);
+}
+
+/** False when it failed in a way that says that somebody else was here. */
+function attempt(work: () => void, ...expected: string[]): boolean {
+  try {
+    work();
+    return true;
+  } catch (error) {
+    if (hasCode(error, ...expected)) return false;
+    throw error;
   }
 }

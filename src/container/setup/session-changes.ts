@@ -1,10 +1,16 @@
-import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { MERGED_FILES, type Roots } from '../../agent-dir/index.ts';
+import { readRegularFile } from '../../lib/bounded-read.ts';
+import { messageOf } from '../../lib/errors.ts';
+import { safeForTerminal } from '../../lib/redact.ts';
 import type { PublishedMerge } from './merge.ts';
 
 /** Keys that pi writes by itself at every start: no change a person made. */
 const WRITTEN_BY_PI = new Set(['lastChangelogVersion', 'deviceId', 'trackingId']);
+const MAX_BYTES = 16 * 1024 * 1024;
+/** What a line names at most, and how much of each; a session can write what it likes (rule 7). */
+const MAX_KEYS = 20;
+const MAX_KEY_LENGTH = 80;
 
 /** Which keys of a merged file a session changed; `keys` is empty for a file that is not JSON. */
 export interface SessionChange {
@@ -16,42 +22,61 @@ export interface SessionChange {
  * What sessions changed in the merged configuration since it was published. Such changes go with the container, so
  * the user is told which they are (S8).
  */
-export function sessionChanges(roots: Roots, merge: PublishedMerge): SessionChange[] {
-  return MERGED_FILES.flatMap((file) => {
-    const before = read(`${merge.pristine}/${file}`);
-    const after = read(`${roots.memory}/${file}`);
-    if (before === after) return [];
-    if (!file.endsWith('.json')) return [{ file, keys: [] }];
-    const keys = changedKeys(parse(before), parse(after));
-    return keys.length === 0 ? [] : [{ file, keys }];
-  });
+export async function sessionChanges(roots: Roots, merge: PublishedMerge): Promise<SessionChange[]> {
+  const changes = await Promise.all(MERGED_FILES.map((file) => changeOf(roots, merge, file)));
+  return changes.filter((change) => change !== undefined);
+}
+
+async function changeOf(
+  roots: Roots,
+  merge: PublishedMerge,
+  file: string,
+): Promise<SessionChange | undefined> {
+  const before = await read(`${merge.pristine}/${file}`);
+  const after = await read(`${roots.memory}/${file}`);
+  if (before === after) return undefined;
+  if (!file.endsWith('.json')) return { file, keys: [] };
+  const [was, is] = [parse(before), parse(after)];
+  if (was === undefined || is === undefined) return { file, keys: [] };
+  const keys = changedKeys(was, is);
+  return keys.length === 0 ? undefined : { file, keys };
 }
 
 /** One line for the user, or undefined when nothing changed. */
 export function describeChanges(changes: readonly SessionChange[]): string | undefined {
   if (changes.length === 0) return undefined;
-  const parts = changes.map(({ file, keys }) => (keys.length === 0 ? file : `${file} (${keys.join(', ')})`));
+  const parts = changes.map(({ file, keys }) => (keys.length === 0 ? file : `${file} (${nameSome(keys)})`));
   return `changed in the sandbox and gone with it: ${parts.join('; ')}`;
 }
 
-function changedKeys(before: Record<string, unknown>, after: Record<string, unknown>): string[] {
-  const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
-  return [...keys].filter((key) => !WRITTEN_BY_PI.has(key) && !isDeepStrictEqual(before[key], after[key])).sort();
+function nameSome(keys: readonly string[]): string {
+  const named = keys.slice(0, MAX_KEYS).map((key) => safeForTerminal(key.slice(0, MAX_KEY_LENGTH)));
+  return keys.length > MAX_KEYS ? `${named.join(', ')} and ${keys.length - MAX_KEYS} more` : named.join(', ');
 }
 
-function read(path: string): string | undefined {
+function changedKeys(before: Map<string, unknown>, after: Map<string, unknown>): string[] {
+  const keys = new Set([...before.keys(), ...after.keys()]);
+  return [...keys]
+    .filter((key) => !WRITTEN_BY_PI.has(key) && !isDeepStrictEqual(before.get(key), after.get(key)))
+    .sort();
+}
+
+/** The text of a regular file; none where there is none. What cannot be read is a change too, named by its reason. */
+async function read(path: string): Promise<string | undefined> {
   try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return undefined;
+    return (await readRegularFile(path, { maxBytes: MAX_BYTES }))?.toString('utf8');
+  } catch (error) {
+    return messageOf(error);
   }
 }
 
-function parse(text: string | undefined): Record<string, unknown> {
+/** Undefined for what is no JSON object (any more). */
+function parse(text: string | undefined): Map<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text ?? '{}');
-    return typeof value === 'object' && value !== null ? { ...value } : {};
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isObject ? new Map(Object.entries(value)) : undefined;
   } catch {
-    return {};
+    return undefined;
   }
 }

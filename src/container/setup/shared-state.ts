@@ -1,47 +1,70 @@
-import { lstatSync, mkdirSync, unlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { SHARED_HOME_LINKS, pathsOf, signInLinks, type Roots } from '../../agent-dir/index.ts';
-import { takeLock } from '../../lib/kernel-lock.ts';
+import { pathsOf, type Roots, SHARED_HOME_LINKS, signInLinks } from '../../agent-dir/index.ts';
+import { messageOf } from '../../lib/errors.ts';
+import { LockTakenError, takeLock } from '../../lib/kernel-lock.ts';
 import { placeLink } from './place-link.ts';
+import { atRealPath, inRealDirectory } from './real-directory.ts';
 
 /** How long a start waits for another domain's start to finish here; after that it goes on without (S3). */
-const WAIT_MS = 5_000;
+export const SHARED_STATE_WAIT_MS = 5_000;
 
 export interface SharedStateResult {
+  /** What stood where a link belongs, and where it is now. */
   moved: string[];
-  /** True when the lock could not be had in time and nothing was made: an earlier start made it, or a later will. */
-  skipped: boolean;
+  /** What could not be made: told, and no reason not to start, since another domain may have caused it. */
+  problems: string[];
 }
 
 /**
  * Makes what a start needs in the shared volume: the agent directory's real place, the shared folders of the home,
- * and the sign-in links for programs that go to `/home/pi/…` by absolute path. All of it under one kernel lock, so
- * that two first starts cannot move the same folder aside twice (S3).
+ * and the sign-in links for programs that go to `/home/pi/…` by absolute path. All of it under one kernel lock, and
+ * the same from every container. Nothing that another domain does here keeps this one from starting (S3).
  */
-export async function prepareSharedState(roots: Roots, sharedLinks: readonly string[]): Promise<SharedStateResult> {
+export async function prepareSharedState(
+  roots: Roots,
+  sharedLinks: readonly string[],
+  waitMs = SHARED_STATE_WAIT_MS,
+): Promise<SharedStateResult> {
   const { sharedAgent } = pathsOf(roots);
-  mkdirSync(sharedAgent, { recursive: true, mode: 0o700 });
-  const lock = await takeLock(`${sharedAgent}/.setup.lock`, { waitMs: WAIT_MS });
-  if (lock === undefined) return { moved: [], skipped: true };
-  try {
-    for (const name of [...SHARED_HOME_LINKS, ...sharedLinks]) {
-      makeRealDirectory(roots.shared, `${roots.shared}/${name}`);
+  const result: SharedStateResult = { moved: [], problems: [] };
+  const trying = (work: () => void): void => {
+    try {
+      work();
+    } catch (error) {
+      result.problems.push(messageOf(error));
     }
-    const moved = signInLinks(roots).map(({ name, target }) => {
-      const path = `${roots.shared}/${name}`;
-      makeRealDirectory(roots.shared, dirname(path));
-      return placeLink(path, target);
-    });
-    return { moved: moved.filter((path) => path !== undefined), skipped: false };
+  };
+  trying(() => inRealDirectory(roots.shared, sharedAgent, () => undefined));
+  let lock: { release(): void } | undefined;
+  try {
+    lock = await takeLock(`${sharedAgent}/.setup.lock`, { waitMs });
+  } catch (error) {
+    const reason = error instanceof LockTakenError ? `still taken after ${waitMs} ms` : messageOf(error);
+    result.problems.push(`the shared volume was not prepared: ${sharedAgent}/.setup.lock: ${reason}`);
+    return result;
+  }
+  try {
+    makeAll(roots, sharedLinks, result, trying);
   } finally {
     lock.release();
   }
+  return result;
 }
 
-/** Another domain writes here too: a link planted where a folder belongs must not lead this domain's files astray. */
-function makeRealDirectory(root: string, path: string): void {
-  if (path === root) return;
-  makeRealDirectory(root, dirname(path));
-  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true) unlinkSync(path);
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+function makeAll(
+  roots: Roots,
+  sharedLinks: readonly string[],
+  result: SharedStateResult,
+  trying: (work: () => void) => void,
+): void {
+  for (const name of [...SHARED_HOME_LINKS, ...sharedLinks]) {
+    trying(() => inRealDirectory(roots.shared, `${roots.shared}/${name}`, () => undefined));
+  }
+  for (const { name, target } of signInLinks(roots)) {
+    const path = `${roots.shared}/${name}`;
+    trying(() => {
+      const aside = atRealPath(roots.shared, path, (real) => placeLink(real, target));
+      if (aside !== undefined) result.moved.push(`${dirname(path)}/${aside.split('/').at(-1)}`);
+    });
+  }
 }
