@@ -1,5 +1,8 @@
 import type { Clock } from '../lib/clock.ts';
 
+/** The longest time a timer can be set to; a longer one would fire at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** Something for whose sake the container runs: a client's program, or a process that announced itself (S14). */
 export interface LivingThing {
   kind: 'client' | 'session' | 'job' | 'run' | 'daemon';
@@ -19,7 +22,7 @@ export class Living {
   private readonly clock: Clock;
   private readonly onIdle: () => void;
   private idleMs: number;
-  private timer: NodeJS.Timeout | undefined;
+  private waiting: AbortController | undefined;
 
   constructor(clock: Clock, idleMs: number, onIdle: () => void) {
     this.clock = clock;
@@ -31,7 +34,7 @@ export class Living {
   add(thing: Omit<LivingThing, 'since'>): LivingThing {
     const living = { ...thing, since: this.clock.now().toISOString() };
     this.things.add(living);
-    clearTimeout(this.timer);
+    this.waiting?.abort();
     return living;
   }
 
@@ -50,7 +53,23 @@ export class Living {
   }
 
   private startTimer(): void {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(this.onIdle, this.idleMs);
+    this.waiting?.abort();
+    const waiting = new AbortController();
+    this.waiting = waiting;
+    void this.waitIdle(waiting.signal);
+  }
+
+  /** By the monotonic clock, in steps that a timer can wait for: a year of idling is allowed. */
+  private async waitIdle(signal: AbortSignal): Promise<void> {
+    const deadline = this.clock.monotonic() + this.idleMs;
+    try {
+      for (let left = this.idleMs; left > 0; left = deadline - this.clock.monotonic()) {
+        await this.clock.sleep(Math.min(left, LONGEST_TIMER_MS), signal);
+      }
+    } catch {
+      return;
+    }
+    // Something may have come to live in the very moment the time was over.
+    if (!signal.aborted && this.things.size === 0) this.onIdle();
   }
 }

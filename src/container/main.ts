@@ -1,34 +1,49 @@
 /**
- * The container's entrypoint (under `tini`, which reaps): listens for clients on a socket and serves the client that
- * made the container on its own standard input and output, so that a cold start needs no second exec.
+ * The container's entrypoint (under `tini`, which reaps). With `--warm` it only loads what it is made of, for the
+ * compile cache that is built into the image.
  */
 import { Socket } from 'node:net';
+import type { Readable, Writable } from 'node:stream';
 import { sandboxRoots } from '../agent-dir/index.ts';
 import { systemClock } from '../lib/clock.ts';
 import { messageOf } from '../lib/errors.ts';
-import { FrameConnection } from '../wire/index.ts';
-import { greet, listen, type Serve } from './listen.ts';
-import { Supervisor } from './supervisor.ts';
+import { SANDBOX_PROGRAMS } from './process/program.ts';
+import { loadPty } from './process/terminal-program.ts';
+import { runSupervisor } from './run-supervisor.ts';
 
 async function main(): Promise<void> {
+  if (process.argv[2] === '--warm') return warm();
   // Project files stay normal (rule 2); state files set their own modes.
   process.umask(0o022);
   const user = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-  const roots = sandboxRoots(user.uid, process.env.PI_SANDBOX_SHARED);
-  const supervisor = new Supervisor(roots, user, PI_SANDBOX_VERSION, systemClock);
-  const serve: Serve = (connection, request) => supervisor.serve(connection, request);
-
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-    process.on(signal, () => void supervisor.end(`signal ${signal}`));
-  }
-  const first = new FrameConnection({
-    input: new Socket({ fd: 0, readable: true, writable: false }),
-    output: new Socket({ fd: 1, readable: false, writable: true }),
+  await runSupervisor({
+    roots: sandboxRoots(user.uid, process.env.PI_SANDBOX_SHARED),
+    user,
+    version: PI_SANDBOX_VERSION,
+    clock: systemClock,
+    image: '/opt/pi-sandbox',
+    programs: SANDBOX_PROGRAMS,
+    stopGraceMs: 10_000,
+    firstIdleMs: 60_000,
+    closeMs: 5_000,
+    first: standardStreams(),
   });
-  const greeted = greet(first, PI_SANDBOX_VERSION, undefined, serve);
-  await listen(roots, PI_SANDBOX_VERSION, serve);
-  void greeted.catch((error: unknown) => supervisor.end(`first client: ${messageOf(error)}`));
-  await supervisor.ended;
+}
+
+/** Undefined when they are files or devices: then nobody is attached, and clients come by the socket only. */
+function standardStreams(): { input: Readable; output: Writable } | undefined {
+  try {
+    return {
+      input: new Socket({ fd: 0, readable: true, writable: false }),
+      output: new Socket({ fd: 1, readable: false, writable: true }),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+async function warm(): Promise<void> {
+  await Promise.all([loadPty(), import('../lib/tar-stream.ts')]);
 }
 
 main().then(

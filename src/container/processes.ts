@@ -1,9 +1,15 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import type { SandboxStatus } from '../wire/index.ts';
 
-interface ProcessInfo {
+/** What a status lists at most (rule 7). */
+const MAX_STRAY = 100;
+const MAX_COMMAND = 200;
+
+export interface ProcessInfo {
   pid: number;
   parent: number;
+  /** The session's first process; a process keeps it when its parent has ended. */
+  session: number;
   /** Clock ticks since boot: with the pid, the identity of a process. */
   startTime: string;
   command: string;
@@ -20,7 +26,8 @@ export function listProcesses(): ProcessInfo[] {
         const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
         const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0').join(' ').trim();
         if (fields[0] === 'Z' || command === '') return [];
-        return [{ pid: Number(name), parent: Number(fields[1]), startTime: fields[19] ?? '', command }];
+        const [parent, session] = [Number(fields[1]), Number(fields[3])];
+        return [{ pid: Number(name), parent, session, startTime: fields[19] ?? '', command }];
       } catch {
         return [];
       }
@@ -59,18 +66,24 @@ export async function endProcesses(processes: readonly ProcessInfo[], graceMs: n
   }
 }
 
-/** Processes that descend from none of `roots`: started and left behind by something that has ended. */
-export function strayProcesses(roots: readonly number[]): SandboxStatus['stray'] {
-  const processes = listProcesses();
+/**
+ * Processes that belong to none of `roots`: they descend from none and are in the session of none. Something that has
+ * ended started them and left them behind.
+ */
+export function strayProcesses(
+  roots: readonly number[],
+  processes = listProcesses(),
+): SandboxStatus['stray'] {
   const known = new Set([1, process.pid, ...roots]);
-  for (const root of [process.pid, ...roots]) {
+  // The engine's exec starts processes with parent 0: the bridges of other clients are among them.
+  for (const { pid, parent, command, session } of processes) {
+    if (roots.includes(session) || (parent === 0 && command.includes('supervisor.sock'))) known.add(pid);
+  }
+  for (const root of [...known].filter((pid) => pid !== 1)) {
     for (const { pid } of descendantsOf(root, processes)) known.add(pid);
   }
-  // The engine's exec starts processes with parent 0: the bridges of other clients are among them.
-  const bridges = processes.filter(({ parent, command }) => parent === 0 && command.includes('supervisor.sock'));
-  for (const { pid } of bridges) known.add(pid);
   return processes
     .filter(({ pid }) => !known.has(pid))
-    .slice(0, 100)
-    .map(({ pid, command }) => ({ pid, command: command.slice(0, 200) }));
+    .slice(0, MAX_STRAY)
+    .map(({ pid, command }) => ({ pid, command: command.slice(0, MAX_COMMAND) }));
 }

@@ -1,0 +1,40 @@
+import { messageOf, PiSandboxError } from '../lib/errors.ts';
+import type { FrameConnection, OpenReply, Status } from '../wire/index.ts';
+import { ForeignVolumeError } from './sandbox-state.ts';
+
+/** A peer that does not close its side gets this long after everything was said to it (rule 7). */
+const LINGER_MS = 5_000;
+
+/** Says that this connection is over, and lets go of it even if the peer never does. */
+export async function finish(connection: FrameConnection): Promise<void> {
+  // Whatever the peer still sends is of no interest, but its end must be noticed.
+  connection.onFrame(() => undefined);
+  await connection.end();
+  setTimeout(() => connection.destroy(), LINGER_MS).unref();
+}
+
+export async function reply(connection: FrameConnection, value: OpenReply): Promise<void> {
+  if (!connection.send({ type: 'reply', value })) await connection.drained();
+}
+
+/** A reply that is also the last word. */
+export async function answer(connection: FrameConnection, value: OpenReply): Promise<void> {
+  await reply(connection, value);
+  await finish(connection);
+}
+
+/** A line for the user's standard error. */
+export function tell(connection: FrameConnection, level: Status['level'], text: string): void {
+  connection.send({ type: 'status', value: { level, text } });
+}
+
+export function refusal(error: unknown): OpenReply {
+  const known = error instanceof PiSandboxError ? error : undefined;
+  return {
+    answer: 'refused',
+    message: messageOf(error),
+    exitCode: known?.exitCode ?? 1,
+    ...(known?.hint === undefined ? {} : { hint: known.hint }),
+    ...(error instanceof ForeignVolumeError ? { reason: 'foreign-volume' as const } : {}),
+  };
+}
