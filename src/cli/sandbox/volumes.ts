@@ -71,6 +71,20 @@ export async function createVolumes(engine: Engine, sandbox: Sandbox, image: str
   });
 }
 
+const HELPER = 'helper';
+/** A helper is started at once; one that was not after this long belongs to a command that died. */
+const ABANDONED_MS = 20_000;
+
+/** A helper that was started removes itself; one whose command was killed before that would stay for ever. */
+async function removeAbandonedHelpers(engine: Engine, prefix: string): Promise<void> {
+  const helpers = await engine.containers.list({ [LABELS.prefix]: prefix, [LABELS.role]: HELPER });
+  const before = Date.now() - ABANDONED_MS;
+  const abandoned = helpers.filter(
+    ({ state, createdAt }) => state === 'created' && (createdAt ?? 0) < before,
+  );
+  await Promise.all(abandoned.map(({ id }) => engine.containers.remove(id, { force: true })));
+}
+
 interface HelperRun {
   sandbox: Pick<Sandbox, 'config'>;
   image: string;
@@ -89,12 +103,14 @@ interface HelperRun {
 export async function runHelper(engine: Engine, run: HelperRun): Promise<string> {
   const { sandbox, image, user, capabilities, command, mounts } = run;
   const [program = '', ...rest] = command;
+  const prefix = sandbox.config.INSTALLATION_PREFIX;
+  await removeAbandonedHelpers(engine, prefix);
   const created = await engine.containers.create({
     image,
     user,
     entrypoint: [program],
     command: rest,
-    labels: { [LABELS.prefix]: sandbox.config.INSTALLATION_PREFIX, [LABELS.role]: 'helper' },
+    labels: { [LABELS.prefix]: prefix, [LABELS.role]: HELPER },
     mounts,
     network: { mode: 'none' },
     limits: { pids: 64, memoryBytes: 256 * 2 ** 20 },

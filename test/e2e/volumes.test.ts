@@ -1,0 +1,197 @@
+import { once } from 'node:events';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { type Installation, installation } from '../setup/installation.ts';
+import { eventually, inspect, sandboxOf } from '../setup/look.ts';
+
+let here: Installation;
+let project: string;
+
+beforeAll(async () => {
+  here = await installation();
+  project = here.project();
+});
+
+afterEach(async () => {
+  await here.run(['stop', '--all']);
+});
+
+afterAll(async () => {
+  await here.cleanup();
+  expect(await here.leftovers()).toEqual([]);
+});
+
+const shell = (script: string, options: readonly string[] = []) =>
+  here.run(['shell', ...options, project, '--', 'sh', '-c', script]);
+const volume = (stem: string) => `${here.prefix}${stem}`;
+
+/** A script as root on a volume, without the code under test. */
+const onVolume = (name: string, script: string) =>
+  here.engine.command([
+    ...['run', '--rm', '--user', '0:0', '--network', 'none', '--entrypoint', 'sh'],
+    ...['--mount', `type=volume,source=${name},target=/volume,volume-nocopy`],
+    ...[here.image, '-c', `cd /volume; ${script}`],
+  ]);
+
+describe('S1: the volumes', () => {
+  it('S1: the first start makes the three of its domain, labelled for people', async () => {
+    await shell('true');
+    const names = ['pi-agent-state', 'pi-sessions-default', 'pi-domain-state-default'];
+    expect((await here.leftovers()).filter((line) => line.startsWith('volume '))).toEqual(
+      names.map((name) => `volume ${volume(name)}`).sort(),
+    );
+    const { Labels } = JSON.parse(
+      await here.engine.command(['volume', 'inspect', volume('pi-domain-state-default')]),
+    )[0];
+    expect(Labels).toMatchObject({
+      'pi-sandbox.prefix': here.prefix,
+      'pi-sandbox.role': 'domain-state',
+      'pi-sandbox.domain': 'default',
+      'pi-sandbox.version': expect.stringMatching(/^\d+\.\d+\.\d+/),
+    });
+    const { Mounts } = await inspect(here, await sandboxOf(here, project));
+    const mounted = Object.fromEntries(
+      Mounts.map(({ Name, Source, Destination }: Record<string, string>) => [Destination, Name ?? Source]),
+    );
+    expect(mounted).toEqual({
+      '/home/pi': volume('pi-agent-state'),
+      '/home/pi/.pi/agent/sessions': volume('pi-sessions-default'),
+      '/home/pi/.pi/domain': volume('pi-domain-state-default'),
+      [project]: project,
+    });
+  });
+
+  it('S1: volumes list shows them, and what each is for', async () => {
+    const { stdout } = await here.run(['volumes', 'list', '--json']);
+    const { volumes } = JSON.parse(stdout);
+    expect(volumes.map(({ name }: { name: string }) => name).sort()).toEqual(
+      ['pi-agent-state', 'pi-domain-state-default', 'pi-sessions-default'].map(volume),
+    );
+  });
+
+  it('S1: state survives the sandbox', async () => {
+    await shell('echo kept > ~/kept; echo shared > /home/pi/.cache/kept; echo "{}" > ~/.pi/agent/auth.json');
+    await here.run(['stop', project]);
+    const result = await shell('cat ~/kept /home/pi/.cache/kept ~/.cache/kept ~/.pi/agent/auth.json');
+    expect(result.stdout).toBe('kept\nshared\nshared\n{}\n');
+  });
+
+  it('S1: a volume that was removed by hand is made again, empty', async () => {
+    await shell('touch ~/gone');
+    await here.run(['stop', project]);
+    await here.engine.command(['volume', 'rm', volume('pi-domain-state-default')]);
+    const result = await shell('ls -A ~ | grep -c gone; id -un');
+    expect(result).toMatchObject({ stdout: '0\npi\n', exitCode: 0 });
+  });
+
+  it('S1: volumes that exist are adopted as they are, with their content', async () => {
+    const names = ['pi-agent-state', 'pi-sessions-old', 'pi-domain-state-old'].map(volume);
+    await here.engine.command(['volume', 'rm', volume('pi-agent-state')]);
+    for (const name of names) {
+      await here.engine.command(['volume', 'create', name]);
+      await onVolume(name, 'mkdir -p .pi/agent; echo mine > old.txt; chown -hR 1000:1000 . ; chmod 0750 .');
+    }
+    const result = await shell('cat /home/pi/old.txt ~/.pi/agent/sessions/old.txt ~/.pi/domain/old.txt', [
+      '--domain',
+      'old',
+    ]);
+    expect(result).toMatchObject({ exitCode: 2 });
+    here.configure('.env', 'DOMAINS=default,old\nDEFAULT_DOMAIN=default\n');
+    const adopted = await shell('cat /home/pi/old.txt ~/.pi/agent/sessions/old.txt ~/.pi/domain/old.txt', [
+      '--domain',
+      'old',
+    ]);
+    expect(adopted).toMatchObject({ exitCode: 0, stdout: 'mine\nmine\nmine\n' });
+    expect(await onVolume(names[2] ?? '', 'stat -c "%u %a" .')).toBe('1000 750');
+  });
+
+  it('S1: a start that died between making and preparing the volumes is made good by the next', async () => {
+    here.configure('.env', 'DOMAINS=default,half\nDEFAULT_DOMAIN=default\n');
+    for (const name of ['pi-sessions-half', 'pi-domain-state-half'].map(volume)) {
+      await here.engine.command(['volume', 'create', name]);
+      // As an engine leaves one that was mounted once without being prepared.
+      await onVolume(name, 'chown 0:0 .');
+    }
+    const result = await shell('touch ~/works && stat -c %u ~/works', ['--domain', 'half']);
+    expect(result).toMatchObject({ exitCode: 0, stdout: '1000\n' });
+  });
+
+  it('S1: a prefix is another world', async () => {
+    await shell('echo mine > ~/mine');
+    const other = await here.run(['ps', '--json'], {
+      env: { PI_SANDBOX_INSTALLATION_PREFIX: `${here.prefix}x-` },
+    });
+    expect(JSON.parse(other.stdout).sandboxes).toEqual([]);
+    const volumes = await here.run(['volumes', 'list', '--json'], {
+      env: { PI_SANDBOX_INSTALLATION_PREFIX: here.prefix.slice(0, -3) },
+    });
+    expect(JSON.parse(volumes.stdout).volumes).toEqual([]);
+  });
+});
+
+describe('S2: whose the volumes are', () => {
+  it('S2: another user’s volume is an error that names the repair, and the repair follows no link', async () => {
+    const state = volume('pi-domain-state-default');
+    await shell('true');
+    await here.run(['stop', project]);
+    await onVolume(state, 'chown -hR 4242:4242 .; ln -s /etc/passwd planted; ln -s / planted-directory');
+    const before = await onVolume(state, 'stat -c %u /etc/passwd');
+    const refused = await shell('true');
+    expect(refused.exitCode).toBe(1);
+    expect(refused.stderr).toContain('belongs to uid 4242');
+    expect(refused.stderr).toContain('pi-sandbox volumes chown 1000:1000');
+    const unanswered = await here.run(['volumes', 'chown', '1000:1000']);
+    expect(unanswered.exitCode).toBe(2);
+    expect(unanswered.stderr).toContain('--yes');
+    const repaired = await here.run(['volumes', 'chown', '1000:1000', '--yes']);
+    expect(repaired.exitCode).toBe(0);
+    expect(
+      await onVolume(state, 'stat -c %u planted; stat -c %u /etc/passwd; stat -Lc %u planted-directory'),
+    ).toBe(`1000\n${before}\n0`);
+    expect(await shell('touch ~/works; id -u')).toMatchObject({ exitCode: 0, stdout: '1000\n' });
+  });
+
+  it('S2: chown is refused while a sandbox uses the volumes', async () => {
+    await shell('true');
+    const result = await here.run(['volumes', 'chown', '1000:1000', '--yes']);
+    expect(result.exitCode).toBe(2);
+    expect(result.stderr).toContain('pi-sandbox stop');
+  });
+
+  it('S2: no nested mount point belongs to root', async () => {
+    const script =
+      'stat -c "%u %n" /home/pi /home/pi/.pi /home/pi/.pi/agent /home/pi/.pi/agent/sessions /home/pi/.pi/domain';
+    const { stdout } = await shell(script);
+    for (const line of stdout.trimEnd().split('\n')) expect(line).toMatch(/^1000 /);
+    await here.run(['stop', project]);
+    const inside = await onVolume(
+      volume('pi-agent-state'),
+      'stat -c %u . .pi .pi/agent .pi/agent/sessions .pi/domain',
+    );
+    expect(inside.split('\n')).toEqual(['1000', '1000', '1000', '1000', '1000']);
+  });
+
+  it('S1: a start killed at any moment leaves what the next one can use', async () => {
+    here.configure('.env', 'DOMAINS=default,killed\nDEFAULT_DOMAIN=default\n');
+    for (const milliseconds of [200, 350, 500, 650, 800]) {
+      for (const name of ['pi-sessions-killed', 'pi-domain-state-killed'].map(volume)) {
+        await here.engine.command(['volume', 'rm', '--force', name], { tolerant: true });
+      }
+      const child = here.start(['shell', '--domain', 'killed', project, '--', 'true']);
+      const timer = setTimeout(() => child.kill('SIGKILL'), milliseconds);
+      await once(child, 'close');
+      clearTimeout(timer);
+      const result = await shell('touch ~/works && stat -c %u ~/works', ['--domain', 'killed']);
+      expect(result).toMatchObject({ exitCode: 0, stdout: '1000\n' });
+      await here.run(['stop', '--all']);
+    }
+    // What was made and never started is cleared away by the next command that needs a helper, after a while.
+    await eventually(
+      'no helper container',
+      async () => {
+        await here.run(['ps', '--all']);
+        return (await here.leftovers()).every((line) => !line.startsWith('container '));
+      },
+      40_000,
+    );
+  });
+});
