@@ -80,7 +80,7 @@ async function removeAbandonedHelpers(engine: Engine, prefix: string): Promise<v
   const helpers = await engine.containers.list({ [LABELS.prefix]: prefix, [LABELS.role]: HELPER });
   const before = Date.now() - ABANDONED_MS;
   const abandoned = helpers.filter(
-    ({ state, createdAt }) => state === 'created' && (createdAt ?? 0) < before,
+    ({ state, createdAt }) => state === 'created' && (createdAt ?? Date.now()) < before,
   );
   await Promise.all(abandoned.map(({ id }) => engine.containers.remove(id, { force: true })));
 }
