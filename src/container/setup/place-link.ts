@@ -10,9 +10,12 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { hasCode, OperationError } from '../../lib/errors.ts';
+import { randomId } from '../../lib/ids.ts';
 
 /** Something keeps putting things there, or the directory holds that many moved ones. */
 const MAX_TRIES = 1_000;
+/** What rmdir says of a folder with something in it, and of one that another process has just dealt with. */
+const NOT_EMPTY = ['ENOTEMPTY', 'EEXIST', 'ENOENT', 'ENOTDIR'];
 
 /**
  * Makes `path` a link to `target`, whatever stands there: a right link stays, a wrong one is replaced, and a file or
@@ -31,10 +34,8 @@ export function placeLink(path: string, target: string): string | undefined {
     if (stat.isSymbolicLink()) {
       if (linkTarget(path) === target) return moved;
       attempt(() => unlinkSync(path), 'ENOENT', 'EISDIR', 'EPERM');
-    } else if (!stat.isDirectory()) {
-      moved = moveFileAside(path) ?? moved;
-    } else if (!attempt(() => rmdirSync(path), 'ENOTEMPTY', 'EEXIST', 'ENOENT', 'ENOTDIR')) {
-      moved = moveFolderAside(path) ?? moved;
+    } else if (!stat.isDirectory() || !attempt(() => rmdirSync(path), ...NOT_EMPTY)) {
+      moved = moveAside(path) ?? moved;
     }
   }
   throw new OperationError(`no link can be placed at ${path}: something keeps putting other things there`);
@@ -49,33 +50,29 @@ function linkTarget(path: string): string | undefined {
   }
 }
 
-/** Moves a file away; false for a link, which is nothing to be kept. */
-export function moveAside(path: string): boolean {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
-  if (stat === undefined || stat.isSymbolicLink()) return false;
-  moveFileAside(path);
-  return true;
-}
-
-/** A second name for the file is refused where one exists, which a rename would not be. */
-function moveFileAside(path: string): string | undefined {
-  const aside = firstFree(path, (name) => attempt(() => linkSync(path, name), 'EEXIST'));
-  if (lstatSync(aside, { throwIfNoEntry: false })?.isSymbolicLink() === true) {
-    // Another process has placed the link in between, and it is the link that got a second name.
-    unlinkSync(aside);
+/**
+ * Moves a file or folder away. In two steps: to a name of this process's own, which of several processes one alone
+ * can do, and from there to the first free name, which a plain rename would not respect.
+ *
+ * @returns where it went; undefined when there was nothing but a link, which is nothing to keep
+ */
+export function moveAside(path: string): string | undefined {
+  const taken = `${path}.shared-${randomId(8)}`;
+  if (!attempt(() => renameSync(path, taken), 'ENOENT')) return undefined;
+  const stat = lstatSync(taken);
+  if (stat.isSymbolicLink()) {
+    unlinkSync(taken);
     return undefined;
   }
-  attempt(() => unlinkSync(path), 'ENOENT');
-  return aside;
-}
-
-/** A folder can be renamed over an empty one only, so that the name is reserved first. */
-function moveFolderAside(path: string): string | undefined {
-  const aside = firstFree(path, (name) => attempt(() => mkdirSync(name, { mode: 0o700 }), 'EEXIST'));
-  if (attempt(() => renameSync(path, aside), 'ENOENT', 'ENOTDIR', 'EISDIR', 'ENOTEMPTY', 'EEXIST'))
+  if (stat.isDirectory()) {
+    // A folder can be renamed over an empty one, so the name is reserved by that.
+    const aside = firstFree(path, (name) => attempt(() => mkdirSync(name, { mode: 0o700 }), 'EEXIST'));
+    renameSync(taken, aside);
     return aside;
-  attempt(() => rmdirSync(aside), 'ENOTEMPTY', 'ENOENT');
-  return undefined;
+  }
+  const aside = firstFree(path, (name) => attempt(() => linkSync(taken, name), 'EEXIST'));
+  unlinkSync(taken);
+  return aside;
 }
 
 function firstFree(path: string, take: (name: string) => boolean): string {

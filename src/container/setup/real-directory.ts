@@ -1,4 +1,4 @@
-import { closeSync, constants, mkdirSync, openSync, unlinkSync } from 'node:fs';
+import { closeSync, constants, mkdirSync, openSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
 import { hasCode, OperationError } from '../../lib/errors.ts';
 import { moveAside } from './place-link.ts';
@@ -40,7 +40,7 @@ function openOrMake(path: string): number {
     } catch (error) {
       if (hasCode(error, 'ENOENT')) make(path);
       // O_DIRECTORY speaks before O_NOFOLLOW: a link is reported as no directory, like a file.
-      else if (hasCode(error, 'ELOOP', 'ENOTDIR')) clear(path);
+      else if (hasCode(error, 'ELOOP', 'ENOTDIR')) moveAside(path);
       else throw error;
     }
   }
@@ -52,13 +52,5 @@ function make(path: string): void {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     if (!hasCode(error, 'EEXIST')) throw error;
-  }
-}
-
-function clear(path: string): void {
-  try {
-    if (!moveAside(path)) unlinkSync(path);
-  } catch (error) {
-    if (!hasCode(error, 'ENOENT', 'EISDIR')) throw error;
   }
 }

@@ -203,7 +203,7 @@ describe('a program in a terminal', () => {
     expect(code.exited).toEqual({ code: 7, signal: null });
     const killed = await runIn(sandbox, ['sh', '-c', 'kill -USR2 $$'], { terminal: TERMINAL });
     expect(killed.exited).toEqual({ code: null, signal: 'SIGUSR2' });
-    const pipe = await runIn(sandbox, ['bash', '-c', 'yes | head -n 1 >/dev/null; echo ${PIPESTATUS[0]}'], {
+    const pipe = await runIn(sandbox, ['bash', '-c', 'yes | head -n 1 >/dev/null; echo $PIPESTATUS'], {
       terminal: TERMINAL,
     });
     expect(pipe.stdout.toString().trim()).toBe('141');

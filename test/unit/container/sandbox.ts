@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Header, pack } from 'tar-stream';
+import { pack } from 'tar-stream';
 import { onTestFinished } from 'vitest';
 import { pathsOf, type Roots } from '../../../src/agent-dir/index.ts';
 import {
@@ -56,14 +56,14 @@ export const CONFIG = {
   packages: [],
 };
 
-type Entry = string | (Partial<Header> & { body?: string });
+export type Entry = string | { type: 'symlink' | 'link' | 'character-device'; linkname?: string };
 
 /** A merge's tar: name to content, or to a header for what no honest host would send. */
 export async function tarOf(entries: Record<string, Entry>): Promise<Buffer> {
   const stream = pack();
   for (const [name, entry] of Object.entries(entries)) {
     if (typeof entry === 'string') stream.entry({ name }, entry);
-    else stream.entry({ name, ...entry }, entry.body ?? '');
+    else stream.entry({ ...entry, name });
   }
   stream.finalize();
   const pieces: Buffer[] = [];
