@@ -18,16 +18,13 @@ const DOCKERODE = /[\\/]node_modules[\\/](dockerode|docker-modem)[\\/]/;
 /** Node's own streams do what this copy of them does. */
 const READABLE_STREAM = /^readable-stream$/;
 
-/**
- * An ESM import of one of Node's modules reads all its exports at once, also those that load much on being read: for
- * `http` Node's whole fetch implementation (about 25 ms). Asking for the module as CommonJS does leaves them alone.
- */
-const COSTLY_BUILTINS = /^(node:)?(http|crypto|util|fs)$/;
+/** Loaded when one of its functions is first called: commander and the look at a project's git ask for it early, and few calls need it. */
+const CALLED_LATE = /^(node:)?child_process$/;
 
 /** The modem's debug log, off unless DEBUG is set; it looks at terminal and colours before anything is logged. */
 const DEBUG = /^debug$/;
 
-/** An esbuild plugin that keeps out of the command's start what it does not use: most of dockerode, and Node's fetch. */
+/** An esbuild plugin that keeps out of the command's start what it does not use: most of dockerode. */
 export function lazyModules(): Plugin {
   return {
     name: 'lazy-modules',
@@ -51,12 +48,13 @@ export function lazyModules(): Plugin {
         contents: 'module.exports = () => () => {};',
         loader: 'js',
       }));
-      build.onResolve({ filter: COSTLY_BUILTINS }, ({ path: name }) => ({
-        path: name.startsWith('node:') ? name : `node:${name}`,
-        namespace: 'builtin',
-      }));
-      build.onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path: name }) => ({
-        contents: `module.exports = process.getBuiltinModule(${JSON.stringify(name)});`,
+      build.onResolve({ filter: CALLED_LATE }, ({ path: name, namespace }) =>
+        namespace === 'called-late'
+          ? { path: name, external: true }
+          : { path: name, namespace: 'called-late' },
+      );
+      build.onLoad({ filter: /.*/, namespace: 'called-late' }, ({ path: name }) => ({
+        contents: calledLate(name),
         loader: 'js',
       }));
       build.onLoad({ filter: /.*/, namespace: 'never-called' }, ({ path: name }) => ({
@@ -71,4 +69,11 @@ export function lazyModules(): Plugin {
 function neverCalled(name: string): string {
   const message = JSON.stringify(`${name} is left out of this build (scripts/lazy-modules.ts)`);
   return `module.exports = function () { throw new Error(${message}); };`;
+}
+
+/** One of Node's modules, with each of its exports fetched when it is used. */
+function calledLate(name: string): string {
+  const exported = Object.keys(process.getBuiltinModule(name) ?? {});
+  const getters = exported.map((key) => `get ${key}() { return require(${JSON.stringify(name)}).${key}; }`);
+  return `module.exports = { ${getters.join(', ')} };`;
 }

@@ -13,9 +13,9 @@ const TRIES = 16;
  * that cannot keep containers on one network apart gives each sandbox a network of its own instead.
  */
 export async function ensureNetwork(engine: Engine, sandbox: Sandbox): Promise<string> {
-  const existing = await findNetwork(engine, sandbox);
+  const [existing, networks] = await Promise.all([findNetwork(engine, sandbox), engine.networks.list({})]);
   if (existing !== undefined) return existing;
-  const taken = (await engine.networks.list({})).flatMap(({ subnets }) => subnets);
+  const taken = networks.flatMap(({ subnets }) => subnets);
   let tries = 0;
   for (const subnet of subnetsOf(sandbox.config.NETWORK_POOL, taken)) {
     const result = await engine.networks.create({
@@ -35,7 +35,7 @@ export async function ensureNetwork(engine: Engine, sandbox: Sandbox): Promise<s
 }
 
 /** The oldest network of that name: engines may hold two where two starts made one at the same moment. */
-export async function findNetwork(engine: Engine, sandbox: Sandbox): Promise<string | undefined> {
+async function findNetwork(engine: Engine, sandbox: Sandbox): Promise<string | undefined> {
   const name = await nameFor(engine, sandbox);
   const found = await engine.networks.inspect(name);
   return found?.name === name ? found.id : undefined;

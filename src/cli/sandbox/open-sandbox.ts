@@ -4,7 +4,7 @@ import { OperationError, TimeoutError, UsageError } from '../../lib/errors.ts';
 import type { FrameConnection } from '../../wire/index.ts';
 import { type ContainerOptions, containerSpec } from './container-spec.ts';
 import { type Opening, open, readToken, SandboxRefusedError } from './greeting.ts';
-import { ensureNetwork, findNetwork } from './network.ts';
+import { ensureNetwork } from './network.ts';
 import type { Sandbox } from './sandbox.ts';
 import { createVolumes, volumesExist } from './volumes.ts';
 
@@ -23,8 +23,8 @@ export interface StartPlan {
   /** Options given by the user that only a new container can take. */
   onlyForNew: readonly string[];
   network: 'open' | 'none';
-  /** The image to run, its name known without asking the engine. */
-  image: string;
+  /** The image to run, its name known without asking the engine; worked out when first called, from a megabyte of files. */
+  image: () => string;
   /** Builds the image; called when the engine does not have it. */
   buildImage: () => Promise<void>;
   /** The request with its configuration, ready some milliseconds after the engine was first asked. */
@@ -45,12 +45,13 @@ type Attempt = OpenedSandbox | { again: string };
  */
 export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
   const { engine, sandbox } = plan;
-  // Asked at once: a warm start needs the first answer only, a cold one all three.
-  const ready = Promise.all([volumesExist(engine, sandbox), networkOf(plan, findNetwork)]);
-  ready.catch(() => undefined);
   const joined = await join(plan);
   if ('connection' in joined) return joined;
-  let [volumes, network] = await ready;
+  // Only now: beside the first request, these would hold up a warm start, which has no use for them.
+  const asked = Promise.all([volumesExist(engine, sandbox), networkOf(plan)]);
+  asked.catch(() => undefined);
+  plan.image();
+  let [volumes, network]: [boolean, string | undefined] = await asked;
   let prepared = false;
   const started = Date.now();
   for (let pause = 20; Date.now() - started < DEADLINE_MS; pause = Math.min(pause * 1.5, 500)) {
@@ -59,7 +60,7 @@ export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
       volumes = true;
       prepared = true;
     }
-    network ??= await networkOf(plan, ensureNetwork);
+    network ??= await networkOf(plan);
     const attempt = await create(plan, network ?? '').catch((error: unknown) => {
       // A start that was killed between making the volumes and preparing them: do it now, and say no the next time.
       if (!(error instanceof SandboxRefusedError && error.foreignVolume) || prepared) throw error;
@@ -104,11 +105,11 @@ export async function join(
 }
 
 async function create(plan: StartPlan, network: string): Promise<Attempt> {
-  const { engine, sandbox, image } = plan;
+  const { engine, sandbox } = plan;
   const options = await plan.options;
   const spec = containerSpec(
     sandbox,
-    image,
+    plan.image(),
     network === '' ? { mode: 'none' } : { mode: 'named', name: network },
     options,
   );
@@ -166,15 +167,12 @@ async function joinOrClear(plan: StartPlan): Promise<Attempt> {
 }
 
 async function createVolumesOrBuild(plan: StartPlan): Promise<void> {
-  if ((await plan.engine.images.inspect(plan.image)) === undefined) await plan.buildImage();
-  await createVolumes(plan.engine, plan.sandbox, plan.image);
+  if ((await plan.engine.images.inspect(plan.image())) === undefined) await plan.buildImage();
+  await createVolumes(plan.engine, plan.sandbox, plan.image());
 }
 
-async function networkOf(
-  plan: StartPlan,
-  find: (engine: Engine, sandbox: Sandbox) => Promise<string | undefined>,
-): Promise<string | undefined> {
-  return plan.network === 'none' ? '' : find(plan.engine, plan.sandbox);
+async function networkOf(plan: StartPlan): Promise<string> {
+  return plan.network === 'none' ? '' : ensureNetwork(plan.engine, plan.sandbox);
 }
 
 /** A Ctrl-C between create and start leaves no container behind. */

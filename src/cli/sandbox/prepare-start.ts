@@ -7,7 +7,7 @@ import { type CommandContext, openContext } from '../context.ts';
 import { info, warn } from '../ui/report.ts';
 import type { ContainerOptions } from './container-spec.ts';
 import type { Opening } from './greeting.ts';
-import { planImage } from './image.ts';
+import { type ImagePlan, planImage } from './image.ts';
 import { buildWithProgress } from './image-on-demand.ts';
 import type { StartPlan } from './open-sandbox.ts';
 import { requireSafeProject, resolveProject, sandboxUser } from './project.ts';
@@ -65,8 +65,9 @@ export async function prepareStart(
     interactive: choice.terminal,
     ...(options.trustProjectConfig === undefined ? {} : { trustProjectConfig: options.trustProjectConfig }),
   });
-  const image = planImage(config.INSTALLATION_PREFIX, config);
-  const build = (): Promise<void> => buildWithProgress(context, engine, image, options);
+  let planned: ImagePlan | undefined;
+  const image = (): ImagePlan => (planned ??= planImage(config.INSTALLATION_PREFIX, config));
+  const build = (): Promise<void> => buildWithProgress(context, engine, image(), options);
   if (options.rebuild === true) await build();
   const plan: StartPlan = {
     engine,
@@ -74,7 +75,7 @@ export async function prepareStart(
     options: containerOptions(context, sandbox, merged, options),
     onlyForNew: onlyForNew(options),
     network: networkMode(options, config),
-    image: image.name,
+    image: () => image().name,
     buildImage: build,
     opening: openingOf(context, sandbox, merged, choice, options),
     debug: context.debug,
