@@ -18,7 +18,7 @@ export interface MergeForStart {
 
 /**
  * The configuration of a start, packed (S8). What the project brings and the user has not agreed to yet is asked for on
- * a terminal, once per content; elsewhere it is left out, and the warning names the flag.
+ * a terminal, once per content; elsewhere it is left out, and the warning names the flag, which is the same as a yes.
  */
 export async function mergeForStart(
   config: Config,
@@ -28,12 +28,12 @@ export async function mergeForStart(
   options: { trustProjectConfig?: boolean; interactive: boolean },
 ): Promise<MergeForStart> {
   const ask = { config, domain, project: project.canonical, env: process.env, name };
-  const trustProject = options.trustProjectConfig === true;
-  let merge = await mergeSessionConfig({ ...ask, trustProject });
-  if (merge.consentNeeded.length > 0 && options.interactive && !trustProject) {
+  const trusted = options.trustProjectConfig === true;
+  let merge = await mergeSessionConfig(ask);
+  if (merge.consentNeeded.length > 0 && (options.interactive || trusted)) {
     for (const item of merge.consentNeeded) {
       const question = `${project.display} asks for: ${item.summary}. Allow it?`;
-      if (await confirm(question, '--trust-project-config', undefined)) {
+      if (await confirm(question, '--trust-project-config', trusted || undefined)) {
         await grantConsent(config, project.canonical, [item]);
       }
     }
