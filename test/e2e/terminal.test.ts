@@ -117,6 +117,7 @@ describe('S20: pi in the user’s terminal', () => {
     expect(screen).toMatch(/(^|\s)icanon(\s|$)/m);
     expect(screen).toMatch(/(^|\s)echo(\s|$)/m);
     expect(screen).toMatch(/(^|\s)isig(\s|$)/m);
+    expect(screen).toMatch(/(^|\s)opost(\s|$)/m);
   });
 
   it('S20: the terminal is as it was also when the sandbox is killed, which is no exit', async () => {
@@ -207,6 +208,12 @@ describe('S15, S20: a shell in the user’s terminal', () => {
     const written = window.bytes().toString('utf8');
     const expected = `${line}\u001b[31m${line}\u001b[0m\r\n`;
     expect(written).toBe(`${expected.repeat(2_000)}end\r\n`);
+  });
+
+  it('S20: a line feed alone stays one, for programs that draw with it', async () => {
+    const window = run(['shell', project, '--', 'sh', '-c', "stty raw; printf 'ab\\ncd'"]);
+    expect(await window.exited()).toBe(0);
+    expect(window.bytes().toString()).toBe('ab\ncd');
   });
 
   it('S20: TERM, COLORTERM, LANG and TZ are the user’s; --env adds to them', async () => {

@@ -108,8 +108,19 @@ function enterRawMode(stdin: ReadStream | NodeJS.ReadStream): () => void {
     process.off('exit', restore);
   };
   stdin.setRawMode(true);
+  passOutputThrough(stdin);
   process.on('exit', restore);
   return restore;
+}
+
+/**
+ * Node's raw mode still turns each line feed into carriage return and line feed, which moves the cursor of a program
+ * that means a line feed alone; the program's own terminal has done that where it is wanted (S20). Leaving raw mode
+ * undoes this too. Without `stty` only such programs draw wrongly.
+ */
+function passOutputThrough(stdin: ReadStream | NodeJS.ReadStream): void {
+  const { spawnSync } = process.getBuiltinModule('node:child_process');
+  spawnSync('stty', ['-opost'], { stdio: [stdin, 'ignore', 'ignore'], timeout: 2_000 });
 }
 
 function followSize(connection: FrameConnection, stdout: WriteStream | NodeJS.WriteStream): () => void {
