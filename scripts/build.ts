@@ -31,7 +31,10 @@ rmSync('dist', { recursive: true, force: true });
 await Promise.all([
   build({
     ...common,
-    entryPoints: { 'container/supervisor': 'src/container/main.ts' },
+    entryPoints: {
+      'container/supervisor': 'src/container/main.ts',
+      'container/selftest': 'src/container/selftest.ts',
+    },
     outdir: 'dist',
     outExtension: { '.js': '.mjs' },
     external: ['fs-native-extensions', '@lydell/node-pty'],

@@ -129,6 +129,19 @@ program
     ),
   );
 
+program
+  .command('selftest')
+  .argument('[project]', project)
+  .description('check a sandbox from inside: user, limits, mounts, network, pi')
+  .option('--domain <name>', 'the domain, instead of the one the project lies in')
+  .option('--json', 'print JSON')
+  .addHelpText('after', examples('selftest', 'selftest ~/work/shop --json'))
+  .action(
+    runs(async (argument, options: object) =>
+      (await import('./commands/selftest.ts')).selftest(argument, options),
+    ),
+  );
+
 const config = program.command('config').description('look at the configuration');
 config
   .command('show')

@@ -60,7 +60,18 @@ function certificates(): SelftestFacts['certificates'] {
   return { bundled, loaded: getCACertificates('extra').length };
 }
 
+/** The client has gone: its pi is told as well, and a Session that was begun is still taken away. */
+function lookNoFurther(): void {
+  for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      process.exitCode = 1;
+    });
+  }
+  process.stdout.on('error', () => undefined);
+}
+
 async function main(): Promise<void> {
+  lookNoFurther();
   const request = selftestRequest().parse(JSON.parse(await text(process.stdin)));
   process.stdout.write(`${JSON.stringify(await lookAround(request))}\n`);
 }

@@ -12,3 +12,4 @@ export {
 } from './frame.ts';
 export * from './protocol.ts';
 export * from './sandbox-config.ts';
+export * from './selftest.ts';

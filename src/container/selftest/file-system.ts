@@ -23,17 +23,24 @@ export function allMounts(): SelftestFacts['mounts'] {
       const [, , , root, target, options] = before.split(' ');
       const [type, , superOptions] = after.split(' ');
       if (root === undefined || target === undefined || type === undefined) return [];
-      const path = unescape(target);
-      const all = `${options ?? ''},${superOptions ?? ''}`
-        .split(',')
-        .filter((option) => option.length <= 256);
-      // Read-only is the mount's own: a writable file system may be mounted read-only, and the other way round.
-      const own = new Set([...(options ?? '').split(','), ...all.filter((option) => option !== 'rw')]);
+      const path = unescaped(target);
       return [
-        { target: path, type, root: unescape(root), options: [...own].slice(0, 100), ...sizeOf(type, path) },
+        {
+          target: path,
+          type,
+          root: unescaped(root),
+          options: optionsOf(options, superOptions),
+          ...sizeOf(type, path),
+        },
       ];
     })
     .slice(0, SELFTEST_LIMITS.mounts);
+}
+
+/** Of a mount and its file system: `rw` of the latter says nothing, for the mount itself may be read-only. */
+function optionsOf(own = '', fileSystem = ''): string[] {
+  const shared = fileSystem.split(',').filter((option) => option !== 'rw');
+  return [...own.split(','), ...shared].filter((option) => option.length <= 256).slice(0, 100);
 }
 
 function sizeOf(type: string, path: string): { size?: number } {
@@ -47,7 +54,7 @@ function sizeOf(type: string, path: string): { size?: number } {
 }
 
 /** The kernel writes blanks and backslashes of a path in octal. */
-function unescape(path: string): string {
+function unescaped(path: string): string {
   return path.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
 }
 

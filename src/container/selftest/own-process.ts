@@ -6,8 +6,14 @@ import type { SelftestFacts } from '../../wire/index.ts';
 const CAPABILITY_SETS = ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'] as const;
 
 export function ownUser(): SelftestFacts['user'] {
-  const { username, uid, gid, homedir } = userInfo();
-  return { name: username, uid, gid, home: homedir, groups: process.getgroups?.() ?? [] };
+  const groups = process.getgroups?.() ?? [];
+  try {
+    const { username, uid, gid, homedir } = userInfo();
+    return { name: username, uid, gid, home: homedir, groups };
+  } catch {
+    // No entry for this uid: the very thing that is looked for.
+    return { name: '', uid: process.getuid?.() ?? -1, gid: process.getgid?.() ?? -1, home: '', groups };
+  }
 }
 
 export function ownProcess(): SelftestFacts['process'] {
