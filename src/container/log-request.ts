@@ -3,11 +3,17 @@ import type { FileHandle } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { openRegularFile } from '../lib/bounded-read.ts';
 import type { FrameConnection, LogsRequest } from '../wire/index.ts';
-import { finish } from './replies.ts';
+import { answer, finish, refusal } from './replies.ts';
 
 /** More than this of a log is never read back at once; the log itself is rotated below it. */
 const MAX_TAIL_BYTES = 2 * 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;
+
+interface Tail {
+  text: string;
+  /** Up to where the file was read. */
+  size: number;
+}
 
 /** Sends the end of the supervisor's log, and with `follow` what is added to it for as long as the client stays. */
 export async function sendLogs(
@@ -15,14 +21,21 @@ export async function sendLogs(
   path: string | undefined,
   request: LogsRequest,
 ): Promise<void> {
-  connection.send({ type: 'reply', value: { answer: 'accepted' } });
   connection.onFrame(() => undefined);
-  if (path !== undefined) {
-    // Watched before the tail is read, so that a line written in between is not missed.
-    const changes = request.follow ? watchFile(path, connection.closed) : undefined;
-    const at = await withFile(path, (file) => sendTail(connection, file, request.tail));
-    if (changes !== undefined) await follow(connection, path, at ?? 0, changes);
+  // Watched before the tail is read, and that before we say yes, so that no line is missed or told twice.
+  const changes = path !== undefined && request.follow ? watchFile(path, connection.closed) : undefined;
+  let tail: Tail | undefined;
+  try {
+    if (path !== undefined) tail = await withFile(path, (file) => readTail(file, request.tail));
+  } catch (error) {
+    // A program of the sandbox has put something else in the log's place.
+    return answer(connection, refusal(error));
   }
+  connection.send({ type: 'reply', value: { answer: 'accepted' } });
+  if (tail !== undefined && tail.text !== '') {
+    if (!connection.send({ type: 'data', bytes: Buffer.from(tail.text) })) await connection.drained();
+  }
+  if (path !== undefined && changes !== undefined) await follow(connection, path, tail?.size ?? 0, changes);
   connection.send({ type: 'exited', value: { code: 0, signal: null } });
   await finish(connection);
 }
@@ -74,14 +87,14 @@ async function withFile<T>(path: string, work: (file: FileHandle) => Promise<T>)
   }
 }
 
-/** Sends the last `lines` whole lines and returns the size up to which the file was read. */
-async function sendTail(connection: FrameConnection, file: FileHandle, lines: number): Promise<number> {
+/** The last `lines` whole lines, and the size up to which the file was read. */
+async function readTail(file: FileHandle, lines: number): Promise<Tail> {
   const { size } = await file.stat();
-  const from = Math.max(0, size - MAX_TAIL_BYTES);
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(size - from), 0, size - from, from);
+  const length = Math.min(size, MAX_TAIL_BYTES);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, size - length);
   const all = buffer.subarray(0, bytesRead).toString('utf8').split('\n');
   // The first of a cut file is a part of a line only; after the last newline there is nothing, or a torn line.
-  const whole = (from > 0 ? all.slice(1) : all).filter(Boolean);
+  const whole = (length < size ? all.slice(1) : all).filter(Boolean);
   const text =
     lines === 0
       ? ''
@@ -89,8 +102,7 @@ async function sendTail(connection: FrameConnection, file: FileHandle, lines: nu
           .slice(-lines)
           .map((line) => `${line}\n`)
           .join('');
-  if (text !== '' && !connection.send({ type: 'data', bytes: Buffer.from(text) })) await connection.drained();
-  return size;
+  return { text, size };
 }
 
 async function sendRange(
@@ -101,7 +113,8 @@ async function sendRange(
 ): Promise<number> {
   let at = from;
   while (at < to) {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(Math.min(CHUNK_BYTES, to - at)), 0, null, at);
+    const length = Math.min(CHUNK_BYTES, to - at);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, at);
     if (bytesRead === 0) break;
     at += bytesRead;
     if (!connection.send({ type: 'data', bytes: buffer.subarray(0, bytesRead) })) await connection.drained();

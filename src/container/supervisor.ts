@@ -73,6 +73,7 @@ export class Supervisor {
       case 'status':
         return answer(connection, { answer: 'accepted', value: this.status() });
       case 'logs':
+        await inTime(this.settings.closeMs, Promise.resolve(this.state?.log.flush()));
         return sendLogs(connection, this.state?.log.path, request);
       case 'stop':
         await answer(connection, { answer: 'accepted' });

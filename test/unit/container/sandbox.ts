@@ -67,7 +67,7 @@ export async function tarOf(entries: Record<string, Entry>): Promise<Buffer> {
   }
   stream.finalize();
   const pieces: Buffer[] = [];
-  for await (const piece of stream) pieces.push(Buffer.from(piece));
+  for await (const piece of stream) if (piece instanceof Uint8Array) pieces.push(Buffer.from(piece));
   return Buffer.concat(pieces);
 }
 
