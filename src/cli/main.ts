@@ -142,6 +142,12 @@ program
     ),
   );
 
+program
+  .command('doctor')
+  .description("check this machine's side: engine, image, configuration, leftovers")
+  .option('--json', 'print JSON')
+  .action(runs(async (_argument, options: object) => (await import('./commands/doctor.ts')).doctor(options)));
+
 const config = program.command('config').description('look at the configuration');
 config
   .command('show')
