@@ -45,9 +45,9 @@ for (const mode of [
   process.stdout.write(`warm ${mode[0]}: ${run.status ?? run.signal}\n`);
 }
 
-/** The supervisor with `--warm` loads its modules and ends. */
+/** The supervisor with `--warm` loads its modules, writes its code cache and ends. */
 const supervisor = spawnSync(process.execPath, [`${ROOT}/supervisor.mjs`, '--warm'], {
-  env,
+  env: { ...env, PI_SANDBOX_WARM_CACHE: `${process.env.HOME}/supervisor.cache` },
   input: '',
   encoding: 'utf8',
   timeout: 10_000,

@@ -1,7 +1,7 @@
 /**
- * Runs the bundle with the machine code of earlier calls (docs/adr/0002). Node's own compile cache keeps only what is
- * compiled while a module loads; this one is made at the end of a call and holds every function that the verb used.
+ * Runs the command's bundle with the machine code of the verb's first call (docs/adr/0002).
  */
+import { runBundle } from '../lib/code-cache.ts';
 
 /** A verb as commander knows it; anything else is help or a mistake. */
 const VERB = /^[a-z]{2,16}$/;
@@ -13,26 +13,16 @@ const BUNDLE = 'main.cjs';
  * @param build names the bundle's content, so that no call runs another build's code
  */
 export function runCached(require: NodeJS.Require, directory: string, build: string): void {
-  // Not imported: an import of `fs` reads all of its exports, of which some load more.
-  const vm = process.getBuiltinModule('node:vm');
   const fs = process.getBuiltinModule('node:fs');
-  const filename = `${directory}/${BUNDLE}`;
   const cache = cacheDirectory(build);
   const file = `${cache}/${nameOf(process.argv.slice(2))}`;
   const cachedData = readOwn(fs, file);
-  // The build makes it ASCII, which needs no decoding.
-  const source = fs.readFileSync(filename, 'latin1');
-  const script = new vm.Script(`(function(exports,require,module,__filename,__dirname){${source}\n})`, {
-    filename,
-    ...(cachedData === undefined ? {} : { cachedData }),
-  });
+  const script = runBundle(require, `${directory}/${BUNDLE}`, cachedData);
   if (cachedData === undefined || script.cachedDataRejected === true) {
     process.on('exit', (code) => {
       if (code === 0) keep(fs, cache, file, script.createCachedData());
     });
   }
-  const module = { exports: {} };
-  script.runInThisContext()(module.exports, require, module, filename, directory);
 }
 
 /** A cache for each verb: one that was made by `--help` would hold little of what `start` runs, and is never made anew. */
