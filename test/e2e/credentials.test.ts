@@ -83,7 +83,16 @@ describe('S10: keys', () => {
   it('S10: a login that is stored in the sandbox is used', async () => {
     const login = JSON.stringify({ anthropic: { type: 'api_key', key: SECRET } });
     await here.run(['shell', project, '--', 'sh', '-c', 'cat > ~/.pi/agent/auth.json'], { input: login });
-    const result = await here.run(['start', project, '--', 'auth', 'check', '--json']);
+    const result = await here.run([
+      'start',
+      project,
+      '--',
+      'auth',
+      'check',
+      '--provider',
+      'anthropic',
+      '--json',
+    ]);
     expect(result.stdout).toContain('"ready"');
   });
 });
@@ -127,7 +136,10 @@ describe('S10: the certificates of a company’s proxy', () => {
     );
     authority = at('ca.pem');
     const keys = { key: readFileSync(at('s.key')), cert: readFileSync(at('s.pem')) };
-    server = createServer(keys, (_request, response) => response.end('trusted'));
+    server = createServer(keys, (request, response) => {
+      response.statusCode = request.url?.includes('info/refs') ? 404 : 200;
+      response.end('trusted');
+    });
     server.listen(0, '0.0.0.0');
     await once(server, 'listening');
     const address = server.address();
@@ -161,7 +173,7 @@ describe('S10: the certificates of a company’s proxy', () => {
       await here.run(['stop', project]);
       expect(await ask(scripts.curl(), env)).toMatchObject({ exitCode: 0, stdout: 'trusted' });
       expect(await ask(scripts.node(), env)).toMatchObject({ exitCode: 0, stdout: 'trusted\n' });
-      expect((await ask(scripts.git(), env)).stdout).toContain('not valid: is this a git repository');
+      expect((await ask(scripts.git(), env)).stdout).toContain('not found');
       const variables = await ask('cat "$NODE_EXTRA_CA_CERTS"; npm config get cafile', env);
       expect(variables.stdout).toContain(readFileSync(authority, 'utf8').trim().split('\n')[1]);
       expect(variables.stdout).not.toContain('PRIVATE KEY');

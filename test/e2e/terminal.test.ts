@@ -100,7 +100,7 @@ describe('S20: pi in the user’s terminal', () => {
       '--',
       'sh',
       '-c',
-      'stty raw -echo; echo ready; dd bs=1 count=1 | od -c',
+      'stty -icanon -isig -echo; echo ready; dd bs=1 count=1 | od -c',
     ]);
     await window.shows('ready');
     window.type('\u0010');

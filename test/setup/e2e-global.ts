@@ -6,7 +6,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 import type { TestProject } from 'vitest/node';
-import { engineOf } from './engines.ts';
+import { engineOf, PODMAN_INSTALLED } from './engines.ts';
 import { sweep } from './leftovers.ts';
 import { cleanEnvironment, type E2e, SCRATCH } from './scene.ts';
 
@@ -35,6 +35,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('e2e', { run, root, image, directory });
   return async () => {
     await sweep(engineOf('docker'), run);
+    if (PODMAN_INSTALLED) await sweep(engineOf('podman'), run);
     rmSync(directory, { recursive: true, force: true });
   };
 }

@@ -19,9 +19,9 @@ export async function sweep(engine: TestEngine, prefix: string): Promise<void> {
     container: ['rm', '--force', '--volumes'],
     volume: ['volume', 'rm', '--force'],
     network: ['network', 'rm'],
-    image: ['rmi', '--no-prune'],
+    // The image itself stays as long as it has another name, and what it was built from stays for the next build.
+    image: engine.kind === 'docker' ? ['rmi', '--no-prune'] : ['rmi'],
   };
-  if (engine.kind === 'podman') remove.image = ['untag'];
   for (const [kind, command] of Object.entries(remove)) {
     const names = found
       .filter((line) => line.startsWith(`${kind} `))
