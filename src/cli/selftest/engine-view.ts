@@ -44,6 +44,8 @@ export interface EngineView {
   readonly pids: number;
   readonly networks: readonly string[];
   readonly mounts: ContainerInfo['mounts'];
+  /** Where this engine's own socket is on this machine. */
+  readonly socket: string | undefined;
   /** Networks a sandbox of this project may be on: its domain's, or its own where the engine needs that (S17). */
   readonly ownNetworks: readonly string[];
   /** Addresses of the installation's other sandboxes. */
@@ -73,6 +75,7 @@ export async function engineView(
     pids: HostConfig.PidsLimit ?? 0,
     networks: container.networks,
     mounts: container.mounts,
+    socket: engine.local ? engine.address : undefined,
     ...facts,
     answersNames: !(await engine.system.isPodman()),
   };

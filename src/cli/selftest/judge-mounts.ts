@@ -12,7 +12,7 @@ const ENGINE_MOUNTS = [
 ];
 /** A socket with such a name, or a directory that holds engines' sockets, hands out the machine. */
 const ENGINE_SOURCE =
-  /(docker|podman|containerd|crio|buildkitd)[^/]*\.sock$|^\/(var\/)?run(\/(docker|podman|containerd))?\/?$|^\/$/;
+  /(docker|podman|containerd|crio|buildkitd)[^/]*\.sock$|^(\/var)?\/run(\/(docker|podman|containerd|user|user\/\d+))?\/?$|^\/$/;
 
 type Mount = Evidence['facts']['mounts'][number];
 
@@ -114,8 +114,10 @@ function flagsOf({ target, options }: Mount, noexec: boolean): string[] {
 function engineSocket(evidence: Evidence): Row {
   const { engine, facts } = evidence;
   const seen = facts.engineSockets.map((path) => `${path} is there`);
-  const mounted = [...furtherBinds(evidence)]
-    .filter(({ source }) => ENGINE_SOURCE.test(source))
+  const holdsSocket = (source: string): boolean =>
+    engine.socket !== undefined && (engine.socket === source || engine.socket.startsWith(`${source}/`));
+  const mounted = engine.mounts
+    .filter(({ type, source }) => type === 'bind' && (ENGINE_SOURCE.test(source) || holdsSocket(source)))
     .map(({ source, target }) => `${source} of the host is mounted at ${target}`);
   const shared = Object.entries({ network: engine.networkMode, pid: engine.pidMode, ipc: engine.ipcMode })
     .filter(([, mode]) => mode === 'host')

@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { checkConfig, checkNode } from '../../../src/cli/doctor/check-host.ts';
+import { judgeInsides } from '../../../src/cli/doctor/check-volumes.ts';
+import { examine } from '../../../src/cli/doctor/examine.ts';
+import { clockDifference } from '../../../src/cli/doctor/scene.ts';
+
+const made: string[] = [];
+afterEach(() => {
+  for (const directory of made.splice(0)) rmSync(directory, { recursive: true, force: true });
+});
+
+function configuration(content: string): { PI_SANDBOX_CONFIG_DIR: string } {
+  const directory = mkdtempSync(join(tmpdir(), 'doctor-'));
+  made.push(directory);
+  writeFileSync(join(directory, '.env'), content);
+  return { PI_SANDBOX_CONFIG_DIR: directory };
+}
+
+describe('S16: doctor', () => {
+  it('S23: an old Node is a problem, by major and minor', () => {
+    expect(checkNode('v22.18.9').result).toBe('problem');
+    expect(checkNode('v20.0.0').result).toBe('problem');
+    expect(checkNode('v22.19.0').result).toBe('ok');
+    expect(checkNode('v24.0.0').result).toBe('ok');
+  });
+
+  it('S6: every bad key is a problem, every unknown one a warning, each with the command that tells more', async () => {
+    const env = configuration('PIDS=lots\nMEMORY=tiny\nSESSION_RETENTION_DAYS=3\n');
+    const { rows, config } = await checkConfig(env, '/home/me');
+    expect(rows.map(({ result }) => result)).toEqual(['problem', 'problem', 'warning']);
+    expect(rows.every(({ advice }) => advice === 'pi-sandbox config check')).toBe(true);
+    expect(config?.PIDS).toBe(2_048);
+  });
+
+  it('S16: without an engine that is the problem, and it ends', async () => {
+    const env = { ...configuration(''), DOCKER_HOST: 'unix:///nowhere/docker.sock' };
+    const { rows } = await examine({}, env, '/home/me');
+    expect(rows.map(({ check, result }) => [check, result])).toEqual([
+      ['Node.js', 'ok'],
+      ['configuration', 'ok'],
+      ['engine', 'problem'],
+    ]);
+    expect(rows.at(-1)).toMatchObject({
+      detail: expect.stringContaining('/nowhere/docker.sock'),
+      advice: expect.stringContaining('--engine'),
+    });
+  });
+
+  it('S16: the clock differs by what its answer cannot explain', () => {
+    expect(clockDifference(undefined, 0, 10)).toBeUndefined();
+    expect(clockDifference(1_005, 1_000, 1_010)).toBe(0);
+    expect(clockDifference(4_010, 1_000, 1_010)).toBe(3_000);
+    expect(clockDifference(0, 1_000, 1_010)).toBe(-1_000);
+  });
+
+  it('S1: volumes never prepared, and ones of different users, are told; foreign lines are not', () => {
+    const volumes = [{ name: 'a' }, { name: 'b' }, { name: 'c' }];
+    expect(judgeInsides(volumes, '0 1000 filled\n1 1000 filled\n2 1000 filled\n')).toEqual([]);
+    const rows = judgeInsides(volumes, '0 1000 filled\n1 1001 filled\n2 0 \n7 0 filled\nnonsense\n');
+    expect(rows.map(({ detail }) => detail)).toEqual([
+      'c was made and never prepared',
+      'they belong to different users: a: 1000, b: 1001',
+    ]);
+  });
+});
