@@ -1,7 +1,9 @@
+import { OperationError } from '../lib/errors.ts';
 import type { Exited, Frame, FrameConnection, RunRequest, SignalName } from '../wire/index.ts';
 import { InputLedger } from '../wire/index.ts';
 import { memoryUse, outOfMemoryKills } from './memory.ts';
 import { runWithPipes } from './process/piped-program.ts';
+import type { PipeNames } from './process/pipes.ts';
 import { launchOf, type OutputHandler, type ProgramPlaces, type RunningProgram } from './process/program.ts';
 import { runInTerminal } from './process/terminal-program.ts';
 import { descendantsOf, endProcesses } from './processes.ts';
@@ -16,14 +18,14 @@ const ORPHANING: readonly SignalName[] = ['SIGINT', 'SIGQUIT', 'SIGKILL'];
  * Starts the request's program; undefined when there is no such command. Its first output comes later than anything
  * that the caller sends at once.
  *
- * @param pipes the directory in which pipes are made
+ * @param pipes for a program without a terminal
  */
 export async function startProgram(
   connection: FrameConnection,
   request: RunRequest,
   environment: NodeJS.ProcessEnv,
   places: ProgramPlaces,
-  pipes: string,
+  pipes: PipeNames | undefined,
 ): Promise<RunningProgram | undefined> {
   const output: OutputHandler = (stream, bytes) =>
     connection.send({ type: stream === 'stdout' ? 'data' : 'error-data', bytes })
@@ -31,9 +33,9 @@ export async function startProgram(
       : connection.drained();
   const launch = launchOf(request, environment, places);
   if (launch === undefined) return undefined;
-  return request.terminal === undefined
-    ? await runWithPipes(launch, pipes, output)
-    : await runInTerminal(launch, request.terminal, output);
+  if (request.terminal !== undefined) return runInTerminal(launch, request.terminal, output);
+  if (pipes === undefined) throw new OperationError('no pipes were made for a program without a terminal');
+  return runWithPipes(launch, pipes, output);
 }
 
 /**

@@ -5,6 +5,7 @@ import { inTime } from './in-time.ts';
 import { Living } from './living.ts';
 import { sendLogs } from './log-request.ts';
 import { memoryUse } from './memory.ts';
+import { makePipes } from './process/pipes.ts';
 import { type ProgramPlaces, type RunningProgram, signalOne } from './process/program.ts';
 import { strayProcesses } from './processes.ts';
 import { answer, finish, refusal, reply, tell } from './replies.ts';
@@ -117,9 +118,11 @@ export class Supervisor {
     const running: Running = { ended, stop: () => undefined };
     this.running.add(running);
     let release = (): void => undefined;
+    const { socketDirectory } = pathsOf(this.settings.roots);
+    const pipes = request.terminal === undefined ? makePipes(socketDirectory) : undefined;
     try {
       await this.prepare(connection, request);
-      // The end may have begun while the configuration came; from here to the program's start nothing intervenes.
+      // The end may have begun while the configuration came; if it begins later, the program is asked to end below.
       if (this.ending !== undefined) return await answer(connection, { answer: 'closing' });
       release = this.state?.useMerge() ?? release;
       const program = await startProgram(
@@ -127,7 +130,7 @@ export class Supervisor {
         request,
         this.environmentOf(request),
         this.settings.programs,
-        pathsOf(this.settings.roots).socketDirectory,
+        pipes,
       );
       await reply(connection, { answer: 'accepted' });
       if (program === undefined) return await commandNotFound(connection, request);
@@ -142,6 +145,7 @@ export class Supervisor {
       const last = this.living.list().length === 1;
       if (this.state === undefined && last) void this.end(`set-up failed: ${messageOf(error)}`);
     } finally {
+      void pipes?.remove();
       release();
       this.running.delete(running);
       settle();

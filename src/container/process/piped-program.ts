@@ -3,7 +3,7 @@ import { closeSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { messageOf } from '../../lib/errors.ts';
 import type { Exited } from '../../wire/index.ts';
-import { makePipes } from './pipes.ts';
+import type { PipeNames } from './pipes.ts';
 import {
   endWithGrace,
   type Launch,
@@ -19,17 +19,13 @@ const QUIET_MS = 500;
 /** More than the kernel holds back for a stream: what comes beyond it was written after the exit. */
 const MAX_AFTER_EXIT_BYTES = 4 * 1024 * 1024;
 
-/**
- * Runs a program with pipes, byte for byte, in a session and process group of its own (S14).
- *
- * @param directory where the pipes are made
- */
+/** Runs a program with pipes, byte for byte, in a session and process group of its own (S14). */
 export async function runWithPipes(
   launch: Launch,
-  directory: string,
+  pipes: PipeNames,
   output: OutputHandler,
 ): Promise<RunningProgram> {
-  const { forProgram, stdin, stdout, stderr } = await makePipes(directory);
+  const { forProgram, stdin, stdout, stderr } = await pipes.open();
   const { file, arguments: args, environment } = withoutDescriptors(launch, openTerminals());
   const child = spawn(file, args, {
     cwd: launch.directory,

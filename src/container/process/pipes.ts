@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { closeSync, constants, mkdirSync, openSync, rmSync } from 'node:fs';
+import { closeSync, constants, openSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { randomId } from '../../lib/ids.ts';
@@ -12,32 +13,52 @@ export interface Pipes {
   stderr: Socket;
 }
 
+/** The names of pipes that are not open yet. Made while a start waits for other things: it takes a program. */
+export interface PipeNames {
+  open(): Promise<Pipes>;
+  /** Removes the names, if they are still there; what is open stays so. Never rejects. */
+  remove(): Promise<void>;
+}
+
 /**
  * Makes real pipes. What Node makes are sockets: a script that says `>/dev/stderr` cannot open one again, and a
  * program whose reader is gone gets another error than the SIGPIPE it expects (S14).
  *
- * @param directory in the container's memory, nobody else's; nothing stays in it
+ * @param directory in the container's memory, nobody else's
  */
-export async function makePipes(directory: string): Promise<Pipes> {
+export function makePipes(directory: string): PipeNames {
   const own = `${directory}/pipes-${randomId(8)}`;
-  mkdirSync(own, { recursive: true, mode: 0o700 });
-  try {
-    const names = ['0', '1', '2'].map((name) => `${own}/${name}`);
-    await promisify(execFile)('mkfifo', ['-m', '600', ...names]);
-    const [stdin, stdout, stderr] = [
-      openBoth(`${own}/0`, 'read'),
-      openBoth(`${own}/1`, 'write'),
-      openBoth(`${own}/2`, 'write'),
-    ];
-    return {
-      forProgram: [stdin.program, stdout.program, stderr.program],
-      stdin: new Socket({ fd: stdin.own, readable: false, writable: true }),
-      stdout: new Socket({ fd: stdout.own, readable: true, writable: false }),
-      stderr: new Socket({ fd: stderr.own, readable: true, writable: false }),
-    };
-  } finally {
-    rmSync(own, { recursive: true, force: true });
-  }
+  const made = makeFifos(own);
+  // Told by `open`, if it comes to that.
+  made.catch(() => undefined);
+  const remove = async (): Promise<void> => {
+    await made.catch(() => undefined);
+    await rm(own, { recursive: true, force: true }).catch(() => undefined);
+  };
+  return {
+    open: async () => {
+      await made;
+      const [stdin, stdout, stderr] = [
+        openBoth(`${own}/0`, 'read'),
+        openBoth(`${own}/1`, 'write'),
+        openBoth(`${own}/2`, 'write'),
+      ];
+      void remove();
+      return {
+        forProgram: [stdin.program, stdout.program, stderr.program],
+        stdin: new Socket({ fd: stdin.own, readable: false, writable: true }),
+        stdout: new Socket({ fd: stdout.own, readable: true, writable: false }),
+        stderr: new Socket({ fd: stderr.own, readable: true, writable: false }),
+      };
+    },
+    remove,
+  };
+}
+
+async function makeFifos(directory: string): Promise<void> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const names = ['0', '1', '2'].map((name) => `${directory}/${name}`);
+  await promisify(execFile)('mkfifo', ['-m', '600', ...names]);
 }
 
 /** The program's end must block as it expects, ours must not; with both ends open no open waits for another. */
