@@ -11,8 +11,8 @@ export interface RowResult extends Summary {
   readonly work: string;
   readonly ours: string;
   readonly baseline: string;
-  readonly goal: number;
-  readonly verdict: Verdict;
+  readonly goal: number | undefined;
+  readonly verdict: Verdict | undefined;
   /** Medians in milliseconds: of this machine on this day, to see which side moved. */
   readonly oursMs: number;
   readonly baselineMs: number;
@@ -28,7 +28,7 @@ export function resultOf(row: Row, pairs: readonly Pair[]): RowResult {
     baseline: row.baseline.name,
     ...summary,
     goal: row.goal,
-    verdict: verdictOf(summary, row.goal),
+    verdict: row.goal === undefined ? undefined : verdictOf(summary, row.goal),
     oursMs: median(pairs.map(({ ours }) => ours)),
     baselineMs: median(pairs.map(({ baseline }) => baseline)),
     pairs,
@@ -43,8 +43,8 @@ export function tableOf(results: readonly RowResult[]): string {
       work,
       ratio.toFixed(2),
       spread.toFixed(2),
-      `<= ${goal.toFixed(2)}`,
-      verdict,
+      goal === undefined ? '' : `<= ${goal.toFixed(2)}`,
+      verdict ?? '',
       baseline,
     ]),
   ];

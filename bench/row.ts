@@ -14,8 +14,8 @@ export interface Side {
 export interface Row {
   readonly id: string;
   readonly work: string;
-  /** The ratio that ours over baseline should not exceed. */
-  readonly goal: number;
+  /** The ratio that ours over baseline should not exceed; a row without one is for information. */
+  readonly goal?: number;
   /** How many pairs are run for each one asked for: short work needs more of them. */
   readonly pairsFactor?: number;
   readonly ours: Side;

@@ -38,8 +38,10 @@ export async function openWorld(options: { signal: AbortSignal; keepImage: boole
   const model = await modelServer();
   model.say(PROMPT, ANSWER);
   const user = userOfSandbox();
+  // A company's certificates are a different piece of work on each machine; only the build may need them.
+  const { NODE_EXTRA_CA_CERTS, SSL_CERT_FILE, ...plain } = process.env;
   const environment = {
-    ...process.env,
+    ...plain,
     PI_SANDBOX_INSTALLATION_PREFIX: PREFIX,
     PI_SANDBOX_CONFIG_DIR: join(scratch, 'configuration'),
     PI_SANDBOX_SANDBOX_UID: String(user.uid),
@@ -62,7 +64,9 @@ export async function openWorld(options: { signal: AbortSignal; keepImage: boole
   };
   try {
     writeFiles(world, model);
-    await run(world.piSandbox('image', 'build', '--offline-base'), signal, BUILD_LIMIT_MS);
+    const build = world.piSandbox('image', 'build', '--offline-base');
+    const trusting = { ...build.environment, NODE_EXTRA_CA_CERTS, SSL_CERT_FILE };
+    await run({ ...build, environment: trusting }, signal, BUILD_LIMIT_MS);
     return world;
   } catch (error) {
     await world.close();

@@ -26,7 +26,7 @@ export const devcontainer: RowMaker = async (world) => {
     id: 'B2',
     work: 'cold start, to the last byte of the answer',
     goal: 0.6,
-    ours: startSide(world, true),
+    ours: startSide(world, 'idle-ended'),
     baseline: {
       name: 'devcontainer up + devcontainer exec pi -p hi (same image and mounts)',
       measure: async () => {
