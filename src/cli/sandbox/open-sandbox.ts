@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine, ExecSession } from '../../engine/index.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { OperationError, TimeoutError, UsageError } from '../../lib/errors.ts';
 import type { FrameConnection } from '../../wire/index.ts';
 import { type ContainerOptions, containerSpec } from './container-spec.ts';
@@ -8,7 +8,7 @@ import { ensureNetwork } from './network.ts';
 import type { Sandbox } from './sandbox.ts';
 import { createVolumes, volumesExist } from './volumes.ts';
 
-/** How long a start waits for a container that is coming up or going away. */
+/** How long a start waits for a container that is coming up or going away; what an image's build takes is not counted. */
 const DEADLINE_MS = 90_000;
 /** A container that was created and never started in this time belongs to a start that died. */
 const ABANDONED_MS = 20_000;
@@ -29,6 +29,7 @@ export interface StartPlan {
   buildImage: () => Promise<void>;
   /** The request with its configuration, ready some milliseconds after the engine was first asked. */
   opening: Promise<Opening>;
+  clock: Clock;
   debug: (line: string) => void;
 }
 
@@ -39,12 +40,14 @@ export interface OpenedSandbox {
 
 type Attempt = OpenedSandbox | { again: string };
 
+const IMAGE_BUILT = 'image built';
+
 /**
  * Starts the project's container or joins it, and hands it the request. Creating the name is the lock; everything
  * before the sandbox's own `accepted` is tried again, whatever the engine's error was, until the deadline (S14).
  */
 export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
-  const { engine, sandbox } = plan;
+  const { engine, sandbox, clock } = plan;
   const joined = await join(plan);
   if ('connection' in joined) return joined;
   // Only now: beside the first request, these would hold up a warm start, which has no use for them.
@@ -53,10 +56,14 @@ export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
   plan.image();
   let [volumes, network]: [boolean, string | undefined] = await asked;
   let prepared = false;
-  const started = Date.now();
-  for (let pause = 20; Date.now() - started < DEADLINE_MS; pause = Math.min(pause * 1.5, 500)) {
+  let built = false;
+  // The user may still be asked for consent to the project's configuration.
+  await plan.options;
+  let deadline = clock.monotonic() + DEADLINE_MS;
+  for (let pause = 20; clock.monotonic() < deadline; pause = Math.min(pause * 1.5, 500)) {
     if (!volumes) {
       await createVolumesOrBuild(plan);
+      deadline = clock.monotonic() + DEADLINE_MS;
       volumes = true;
       prepared = true;
     }
@@ -69,8 +76,12 @@ export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
     });
     if ('connection' in attempt) return attempt;
     plan.debug(attempt.again);
-    if (attempt.again === 'no-such-network') network = undefined;
-    else await sleep(pause + Math.random() * pause);
+    if (attempt.again === IMAGE_BUILT) {
+      // Once: an image that is gone again after each build must not be built for ever.
+      if (!built) deadline = clock.monotonic() + DEADLINE_MS;
+      built = true;
+    } else if (attempt.again === 'no-such-network') network = undefined;
+    else await clock.sleep(pause + Math.random() * pause);
   }
   throw new TimeoutError(`the sandbox ${sandbox.name} did not come up within ${DEADLINE_MS / 1000} s`, {
     hint: `see what the engine says of it, or remove it: docker rm -f ${sandbox.name}`,
@@ -119,7 +130,7 @@ async function create(plan: StartPlan, network: string): Promise<Attempt> {
       return startCreated(plan, created.id);
     case 'no-such-image':
       await plan.buildImage();
-      return { again: 'image built' };
+      return { again: IMAGE_BUILT };
     case 'no-such-network':
       return { again: 'no-such-network' };
     case 'conflict':

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { certificateEnvironment } from '../../agent-dir/index.ts';
 import type { MountSpec } from '../../engine/index.ts';
+import { systemClock } from '../../lib/clock.ts';
 import type { RunRequest } from '../../wire/index.ts';
 import { domainOf, passedEnvironment, terminalEnvironment } from '../config/index.ts';
 import { type CommandContext, openContext } from '../context.ts';
@@ -78,6 +79,7 @@ export async function prepareStart(
     image: () => image().name,
     buildImage: build,
     opening: openingOf(context, sandbox, merged, choice, options),
+    clock: systemClock,
     debug: context.debug,
   };
   plan.opening.catch(() => undefined);
