@@ -27,19 +27,20 @@ const FILES = [
   '.idea/workspace.xml',
 ];
 
-/** Keys of git's configuration whose value is a program, or names another configuration. */
+/** Keys of git's configuration whose value is a program, or leads git to another configuration, program or directory. */
 const GIT_KEYS =
-  /^(core\.(hookspath|fsmonitor|sshcommand|editor|pager|askpass|gitproxy|alternaterefscommand)|alias\..*|filter\..*|diff\.external|diff\..*\.(command|textconv)|difftool\..*|mergetool\..*|merge\..*\.driver|gpg\..*|credential\..*|include\..*|includeif\..*|sequence\.editor|pager\..*|submodule\..*\.update|remote\..*\.(uploadpack|receivepack|vcs|proxy)|url\..*|uploadpack\..*|interactive\.difffilter|init\.templatedir|trailer\..*\.(command|cmd)|web\.browser|browser\..*|man\..*|instaweb\..*|sendemail\..*|extensions\..*)$/;
+  /^(core\.(hookspath|fsmonitor|worktree|sshcommand|editor|pager|askpass|gitproxy|alternaterefscommand)|alias\..*|filter\..*|diff\.external|diff\..*\.(command|textconv)|difftool\..*|mergetool\..*|merge\..*\.driver|gpg\..*|credential\..*|include\..*|includeif\..*|sequence\.editor|pager\..*|submodule\..*\.update|remote\..*\.(uploadpack|receivepack|vcs|proxy)|url\..*|uploadpack\..*|interactive\.difffilter|init\.templatedir|trailer\..*\.(command|cmd)|web\.browser|browser\..*|man\..*|instaweb\..*|sendemail\..*|extensions\..*|protocol\..*|lfs\..*|hook\..*|guitool\..*|tar\..*\.command)$/;
 
 export async function rememberHostExecuted(project: CanonicalPath): Promise<HostExecuted> {
   const common = await gitCommonDirectory(project);
   const git = common !== undefined && 'directory' in common ? common.directory : join(project, '.git');
-  const [files, configs, hooks] = await Promise.all([
+  const [files, pointers, configs, hooks] = await Promise.all([
     Promise.all(FILES.map((file) => fingerprint(project, file))),
+    pointerEntries(project, git),
     Promise.all(['config', 'config.worktree'].map((file) => gitEntries(git, file))),
     hookEntries(git),
   ]);
-  const entries = new Map([...files.flat(), ...configs.flat(), ...hooks]);
+  const entries = new Map([...files.flat(), ...pointers, ...configs.flat(), ...hooks]);
   return { project, entries };
 }
 
@@ -60,6 +61,14 @@ async function fingerprint(directory: string, file: string): Promise<[string, st
   return [[file, content === undefined ? `unreadable, ${facts.size} bytes` : hash(content)]];
 }
 
+/** A `.git` file or link, and a `commondir`, lead git to a configuration and hooks that may lie anywhere. */
+async function pointerEntries(project: string, git: string): Promise<[string, string][]> {
+  const facts = await lstat(join(project, '.git')).catch(() => undefined);
+  const pointer = facts === undefined || facts.isDirectory() ? [] : await fingerprint(project, '.git');
+  const common = await fingerprint(git, 'commondir');
+  return [...pointer, ...common.map(([file, print]): [string, string] => [`.git/${file}`, print])];
+}
+
 async function hookEntries(git: string): Promise<[string, string][]> {
   const hooks = join(git, 'hooks');
   const names = await readdir(hooks).catch(() => []);
@@ -70,7 +79,9 @@ async function hookEntries(git: string): Promise<[string, string][]> {
 
 async function gitEntries(git: string, file: string): Promise<[string, string][]> {
   const content = await readBounded(join(git, file), git);
-  if (content === undefined) return [];
+  // Too long for us, or not to be read, is not that for git.
+  if (content === undefined)
+    return (await fingerprint(git, file)).map(([, print]) => [`.git/${file}`, print]);
   return gitConfigKeys(content.toString('utf8'))
     .filter(([key]) => GIT_KEYS.test(key))
     .map(([key, value]) => [`git config ${key}`, value]);
@@ -80,6 +91,9 @@ async function gitEntries(git: string, file: string): Promise<[string, string][]
 export function gitConfigKeys(text: string): [string, string][] {
   const found = new Map<string, string>();
   let section = '';
+  let key = '';
+  let continued = false;
+  const add = (value: string): void => void found.set(key, `${found.get(key) ?? ''}\n${value}`);
   for (const line of text.split(/\r?\n/)) {
     const heading = /^\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\](.*)$/.exec(line);
     if (heading?.[1] !== undefined) {
@@ -87,10 +101,13 @@ export function gitConfigKeys(text: string): [string, string][] {
         heading[2] === undefined ? heading[1].toLowerCase() : `${heading[1].toLowerCase()}.${heading[2]}`;
     }
     const rest = heading?.[3] ?? line;
+    // Read as both: which of the two git sees is told only by its quoting rules.
+    if (continued && key !== '') add(line);
+    continued = line.endsWith('\\');
     const pair = /^\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?$/.exec(rest);
     if (pair?.[1] === undefined || section === '') continue;
-    const key = `${section}.${pair[1].toLowerCase()}`;
-    found.set(key, `${found.get(key) ?? ''}\n${pair[2] ?? ''}`);
+    key = `${section}.${pair[1].toLowerCase()}`;
+    add(pair[2] ?? '');
   }
   return [...found];
 }
