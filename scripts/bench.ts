@@ -55,9 +55,13 @@ async function measure(): Promise<number> {
         results.push(resultOf(row, measured));
       }
     }
-    const file = await writeResults(world, results);
-    process.stdout.write(`\n${tableOf(results)}\n\nwritten to ${file}\n`);
   } finally {
+    // What was measured before a failure is worth seeing too.
+    if (results.length > 0) {
+      process.stdout.write(`\n${tableOf(results)}\n`);
+      if (!interrupted.signal.aborted)
+        process.stdout.write(`\nwritten to ${await writeResults(world, results)}\n`);
+    }
     await world.close();
   }
   return results.some(({ verdict }) => verdict === 'missed') ? 1 : 0;
