@@ -2,6 +2,7 @@
 import { chownSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type ModelServer, modelServer } from '../test/setup/model-server.ts';
 import { BUILD_LIMIT_MS, type Command, run } from './commands.ts';
 
@@ -91,19 +92,24 @@ function writeFiles({ scratch, project, user }: BenchWorld, model: ModelServer):
 
 /** By label, so that nothing is forgotten that an interrupted row left. */
 async function removeEverything(keepImage: boolean): Promise<void> {
-  const remove = async (list: string[], removal: string[]): Promise<void> => {
-    const { output } = await run({ file: 'docker', words: [...list, '--filter', `label=${OWN_LABEL}`] });
-    const found = [...new Set(output.split('\n').filter(Boolean))];
-    if (found.length > 0) await run({ file: 'docker', words: [...removal, ...found] }).catch(report);
-  };
   await remove(['ps', '-aq'], ['rm', '-f']);
   await remove(['network', 'ls', '-q'], ['network', 'rm']);
   await remove(['volume', 'ls', '-q'], ['volume', 'rm']);
   if (!keepImage) await remove(['images', '-q', '--no-trunc'], ['rmi', '-f']);
 }
 
-function report(error: unknown): void {
+/** Again for a while: what the engine is removing by itself is in the way of what it holds. */
+async function remove(list: string[], removal: string[]): Promise<void> {
+  const docker = (words: string[]) => run({ file: 'docker', words });
+  let problem: unknown;
+  for (let tries = 0; tries < 10; tries++) {
+    const { output } = await docker([...list, '--filter', `label=${OWN_LABEL}`]);
+    const found = [...new Set(output.split('\n').filter(Boolean))];
+    if (found.length === 0) return;
+    problem = await docker([...removal, ...found]).catch((error: unknown) => error);
+    await sleep(300);
+  }
   process.stderr.write(
-    `bench: could not remove everything: ${error instanceof Error ? error.message : String(error)}\n`,
+    `bench: could not remove everything: ${problem instanceof Error ? problem.message : removal[0]}\n`,
   );
 }

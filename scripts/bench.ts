@@ -39,7 +39,7 @@ try {
 } catch (error) {
   const failure = interrupted.signal.aborted ? interrupted.signal.reason : error;
   process.stderr.write(`bench: ${failure instanceof Error ? failure.message : String(failure)}\n`);
-  process.exitCode = 1;
+  process.exitCode = interrupted.signal.aborted ? 130 : 1;
 }
 
 async function measure(): Promise<number> {
@@ -57,12 +57,13 @@ async function measure(): Promise<number> {
     }
   } finally {
     // What was measured before a failure is worth seeing too.
-    if (results.length > 0) {
-      process.stdout.write(`\n${tableOf(results)}\n`);
+    if (results.length > 0) process.stdout.write(`\n${tableOf(results)}\n`);
+    try {
       if (!interrupted.signal.aborted)
         process.stdout.write(`\nwritten to ${await writeResults(world, results)}\n`);
+    } finally {
+      await world.close();
     }
-    await world.close();
   }
   return results.some(({ verdict }) => verdict === 'missed') ? 1 : 0;
 }
