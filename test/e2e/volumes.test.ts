@@ -172,7 +172,7 @@ describe('S2: whose the volumes are', () => {
 
   it('S1: a start killed at any moment leaves what the next one can use', async () => {
     here.configure('.env', 'DOMAINS=default,killed\nDEFAULT_DOMAIN=default\n');
-    for (const milliseconds of [200, 350, 500, 650, 800]) {
+    for (const milliseconds of [250, 450, 700]) {
       for (const name of ['pi-sessions-killed', 'pi-domain-state-killed'].map(volume)) {
         await here.engine.command(['volume', 'rm', '--force', name], { tolerant: true });
       }

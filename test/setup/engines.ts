@@ -1,9 +1,13 @@
 /** The engines that tests run on, each looked at through its own command line and not through the code under test. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
+import { takeLock } from '../../src/lib/kernel-lock.ts';
 import { until } from './pi.ts';
+
+const HAND_OVER_MS = 240_000;
 
 export interface TestEngine {
   readonly kind: 'docker' | 'podman';
@@ -42,18 +46,28 @@ export async function podmanEngine(directory: string, image: string): Promise<Te
   const socket = join(directory, 'podman.sock');
   const service = spawn('podman', ['system', 'service', '--time=0', `unix://${socket}`], { stdio: 'ignore' });
   await until('podman system service', () => service.exitCode !== null || existsSync(socket));
-  if ((await podman.command(['images', '-q', image], { tolerant: true })) === '') {
-    await execa('docker', ['save', image], { timeout: 240_000, buffer: false, encoding: 'buffer' }).pipe(
-      'podman',
-      ['load'],
-      { timeout: 240_000 },
-    );
-  }
+  await handOver(podman, image);
   return {
     ...podman,
     env: { DOCKER_HOST: `unix://${socket}` },
     close: () => ended(service),
   };
+}
+
+/** One file after the other: two loads of the same image at once can lose its name. */
+async function handOver(podman: TestEngine, image: string): Promise<void> {
+  const lock = await takeLock(join(tmpdir(), 'pi-sandbox-e2e-podman.lock'), { waitMs: HAND_OVER_MS });
+  try {
+    if ((await podman.command(['images', '-q', image], { tolerant: true })) !== '') return;
+    const options = { timeout: HAND_OVER_MS };
+    await execa('docker', ['save', image], { ...options, buffer: false, encoding: 'buffer' }).pipe(
+      'podman',
+      ['load'],
+      options,
+    );
+  } finally {
+    lock?.release();
+  }
 }
 
 async function ended(child: ChildProcess): Promise<void> {
