@@ -3,7 +3,7 @@
  * after `--` belongs to the program in the sandbox and is never looked at here.
  */
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
-import { EXIT } from '../lib/errors.ts';
+import { EXIT, hasCode, messageOf, OperationError } from '../lib/errors.ts';
 import type { GlobalOptions } from './global-options.ts';
 import { reportError } from './ui/report.ts';
 
@@ -231,6 +231,16 @@ async function main(): Promise<void> {
     }
   }
 }
+
+/** A reader that has seen enough (`| head`) is no failure; a disk that takes no more is one, whatever the verb says. */
+process.stdout.on('error', (error) => {
+  if (hasCode(error, 'EPIPE')) return;
+  reportError(new OperationError(`cannot write the output: ${messageOf(error)}`), { debug: false });
+  process.once('exit', (code) => {
+    process.exitCode = code || EXIT.failed;
+  });
+});
+process.stderr.on('error', () => undefined);
 
 // Not awaited here: the bundle is a script, which has no await of its own.
 void main();

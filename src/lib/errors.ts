@@ -1,6 +1,6 @@
 /**
  * The failures this product knows (rule 5): each says what failed, on what, and the next step. They are made where
- * the fact is known and printed in one place, `printError` of the command that runs.
+ * the fact is known and printed in one place, `reportError` of the command that runs.
  */
 
 /** 0 ok; 1 failed; 2 wrong usage or configuration; 3 a wait timed out; 128 + n ended by signal n. */

@@ -81,6 +81,7 @@ async function follow(
     if (frame.type === 'data') print(Buffer.from(frame.bytes).toString('utf8'));
   });
   process.once('SIGINT', () => connection.destroy());
+  process.stdout.once('error', () => connection.destroy());
   await connection.closed;
   return true;
 }

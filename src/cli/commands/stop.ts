@@ -1,5 +1,5 @@
 import type { Engine } from '../../engine/index.ts';
-import { OperationError } from '../../lib/errors.ts';
+import { OperationError, UsageError } from '../../lib/errors.ts';
 import { openContext } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { type ListedSandbox, listSandboxes } from '../sandbox/find-sandboxes.ts';
@@ -18,6 +18,9 @@ export interface StopOptions extends GlobalOptions {
  * sandbox its network (S15). It is there when this returns, or it is gone: "stopping" is never reported as stopped.
  */
 export async function stop(word: string | undefined, options: StopOptions): Promise<number> {
+  if (options.all === true && word !== undefined) {
+    throw new UsageError(`stop ${word} or stop --all, not both`, { hint: 'nothing was stopped' });
+  }
   const { config, engine } = await openContext(options);
   const prefix = config.INSTALLATION_PREFIX;
   const chosen =
