@@ -2,7 +2,7 @@ import type { Engine } from '../../engine/index.ts';
 import type { Config } from '../config/index.ts';
 import type { ListedSandbox } from './find-sandboxes.ts';
 import { volumeOfName } from './names.ts';
-import { parseLogLine } from './sandbox-log-lines.ts';
+import { endingReason, parseLogLine } from './sandbox-log-lines.ts';
 import { runHelper } from './volumes.ts';
 
 export interface EndedSandbox {
@@ -15,11 +15,11 @@ export interface EndedSandbox {
 
 /** More volumes than this are not looked at in one call (rule 7). */
 const MAX_VOLUMES = 200;
-/** From each log its last lines are enough: the reason is in the last one. */
+/** From each log its last line is enough: it has the reason, or the supervisor was killed before it could write one. */
 const READ_LOGS = `
 for log in /volumes/*/logs/sandboxes/*.jsonl; do
   [ -f "$log" ] && [ ! -L "$log" ] || continue
-  printf '%s\\t' "$log"; tail -c 4096 "$log" | grep -aE '"event":"ended"' | tail -n 1; echo
+  printf '%s\\t' "$log"; tail -n 1 "$log" | tail -c 4096; echo
 done
 `;
 
@@ -64,5 +64,5 @@ function readLine(line: string): EndedSandbox[] {
   const match = /^\/volumes\/([^/]+)\/logs\/sandboxes\/([A-Za-z0-9_.-]+)\.jsonl$/.exec(path);
   const parsed = parseLogLine(entry);
   if (match?.[1] === undefined || match[2] === undefined || parsed === undefined) return [];
-  return [{ name: match[2], domain: match[1], time: parsed.time, reason: String(parsed.facts.reason ?? '') }];
+  return [{ name: match[2], domain: match[1], time: parsed.time, reason: endingReason(parsed) }];
 }

@@ -27,3 +27,10 @@ export function renderLogLine({ time, event, facts }: LogLine): string {
   );
   return safeForTerminal([time, event, ...parts].join(' '));
 }
+
+/** Why a sandbox ended, from the last line of its log: one that was killed had no time to write the reason. */
+export function endingReason({ event, facts }: LogLine): string {
+  return event === 'ended'
+    ? String(facts.reason ?? '')
+    : 'killed, or its engine went down: its log has no end';
+}

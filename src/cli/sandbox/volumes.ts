@@ -121,8 +121,10 @@ export async function runHelper(engine: Engine, run: HelperRun): Promise<string>
     autoRemove: true,
     discardLogs: true,
   });
-  if (created.outcome !== 'created')
-    throw new OperationError(`cannot create a helper container: ${created.message}`);
+  if (created.outcome !== 'created') {
+    const hint = created.outcome === 'no-such-image' ? 'pi-sandbox image build' : undefined;
+    throw new OperationError(`cannot create a helper container: ${created.message}`, { hint });
+  }
   try {
     const streams = await engine.containers.attach(created.id);
     const output = Promise.all([textOf(streams.stdout), textOf(streams.stderr)]);
