@@ -37,6 +37,8 @@ export function terminalEnvironment(env: Environment): Record<string, string> {
     const value = env[name];
     if (value) passed[name] = value;
   }
+  // The image knows no locale of a country, and a program that is told one it does not know takes everything for ASCII.
+  if (/utf-?8$/i.test(passed.LANG ?? '')) passed.LC_CTYPE = 'C.UTF-8';
   // A zone by file name means a file of the host.
   if (env.TZ && !/^[:/]/.test(env.TZ)) passed.TZ = env.TZ;
   return passed;

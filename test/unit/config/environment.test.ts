@@ -38,8 +38,10 @@ describe('what goes into a sandbox', () => {
     ).toEqual({
       TERM: 'xterm',
       LANG: 'de_DE.UTF-8',
+      LC_CTYPE: 'C.UTF-8',
       TZ: 'Europe/Berlin',
     });
+    expect(terminalEnvironment({ LANG: 'C' })).toEqual({ LANG: 'C' });
     expect(terminalEnvironment({ TZ: ':/etc/localtime' })).toEqual({});
   });
 });
