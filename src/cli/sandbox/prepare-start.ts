@@ -16,6 +16,7 @@ import { gitCommonDirectory, gitHooksDirectory } from './project-git.ts';
 import { type Sandbox, sandboxOf } from './sandbox.ts';
 import { type MergeForStart, mergeForStart } from './session-merge.ts';
 import {
+  aliasOf,
   cpuLimit,
   environmentFromFlags,
   memoryLimit,
@@ -103,7 +104,7 @@ async function containerOptions(
     cpus: cpuLimit(options, config),
     readOnlyProject: options.readOnlyProject === true,
     mounts,
-    alias: options.name,
+    alias: aliasOf(options),
     environment: {
       ...passedEnvironment(config, env).container,
       ...(merge.certificates === undefined ? {} : certificateEnvironment()),

@@ -60,6 +60,12 @@ export function networkMode(options: StartOptions, config: Config): 'open' | 'no
     : settingFromFlag('NETWORK', options.network, '--network');
 }
 
+/** A name as docker allows it: it is shown in listings, and must not look like a path. */
+export function aliasOf({ name }: StartOptions): string | undefined {
+  if (name === undefined || /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/.test(name)) return name;
+  throw new UsageError(`--name is ${JSON.stringify(name)}; allowed: 1 to 63 of A-Z a-z 0-9 _ . -`);
+}
+
 /** `NAME=value`, or `NAME` for the value it has here; as docker reads it, one without a value here is left out. */
 export function environmentFromFlags(
   given: readonly string[] = [],
