@@ -6,6 +6,7 @@ import type { GlobalOptions } from '../global-options.ts';
 import { listSandboxes } from '../sandbox/find-sandboxes.ts';
 import { planImage } from '../sandbox/image.ts';
 import { type VolumeRole, volumeOfName } from '../sandbox/names.ts';
+import { resolveProject, sandboxUser } from '../sandbox/project.ts';
 import { runHelper } from '../sandbox/volumes.ts';
 import { confirm } from '../ui/prompt.ts';
 import { bytes, table } from '../ui/table.ts';
@@ -58,18 +59,23 @@ const CHOWN = `
 set -eu
 owner=$1; shift
 for volume in "$@"; do
-  find "$volume" -xdev -print0 | xargs -0 -r chown -h "$owner" --
+  find "$volume" -xdev -exec chown -h "$owner" -- {} +
 done
 `;
 
 /** Gives the volumes to another user; refused while a sandbox uses them. */
 export async function volumesChown(owner: string | undefined, options: ChownOptions): Promise<number> {
-  const { config, engine } = await openContext(options);
-  const user = ownerOf(owner);
+  const { config, engine, env, home } = await openContext(options);
+  const user = owner === undefined ? await ownUser(config, env, home) : ownerOf(owner);
   const volumes = (await ownVolumes(engine, config)).filter(
     ({ domain }) => options.domain === undefined || domain === undefined || domain === options.domain,
   );
   if (volumes.length === 0) throw new OperationError('there is no volume of this installation yet');
+  if (options.domain !== undefined && !volumes.some(({ domain }) => domain === options.domain)) {
+    throw new UsageError(`there is no volume of domain ${options.domain}`, {
+      hint: 'pi-sandbox volumes list',
+    });
+  }
   const running = await listSandboxes(engine, config.INSTALLATION_PREFIX);
   if (running.length > 0) {
     throw new UsageError(`${running.length} sandbox(es) use the volumes`, { hint: 'pi-sandbox stop --all' });
@@ -100,9 +106,15 @@ async function ownVolumes(engine: Engine, config: Config): Promise<OwnVolume[]> 
     .sort((a, b) => a.name.localeCompare(b.name));
 }
 
-function ownerOf(text: string | undefined): string {
-  const given =
-    text ?? `${process.env.SUDO_UID ?? process.getuid?.()}:${process.env.SUDO_GID ?? process.getgid?.()}`;
+/** As whom a sandbox of the current directory would run (S2). */
+async function ownUser(config: Config, env: NodeJS.ProcessEnv, home: string): Promise<string> {
+  const { owner } = await resolveProject(undefined, { cwd: process.cwd(), home });
+  const [getuid, getgid] = [process.getuid?.bind(process), process.getgid?.bind(process)];
+  const { uid, gid } = sandboxUser({ env, getuid, getgid, projectOwner: owner, config });
+  return `${uid}:${gid}`;
+}
+
+function ownerOf(given: string): string {
   const match = /^(\d{1,10})(?::(\d{1,10}))?$/.exec(given);
   if (match === null)
     throw new UsageError(
