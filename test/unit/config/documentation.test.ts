@@ -17,7 +17,7 @@ describe('the documentation of the keys', () => {
 
   it('S6: docs/configuration.md has one row for each', async () => {
     const text = await read('docs/configuration.md');
-    const rows = [...text.matchAll(/^\| `([A-Z_]+(?:<ID>[A-Z_]+)?)` \|/gm)].map(([, key]) => key ?? '');
+    const rows = [...text.matchAll(/^\| `([A-Z_]+(?:<ID>[A-Z_]+)?)` +\|/gm)].map(([, key]) => key ?? '');
     expect(sorted(rows)).toEqual(sorted(DOCUMENTED_KEYS));
     expect(rows).toHaveLength(DOCUMENTED_KEYS.length);
   });
