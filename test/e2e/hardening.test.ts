@@ -47,7 +47,7 @@ describe('S17: the walls of a sandbox', () => {
     expect(HostConfig.Memory).toBeLessThanOrEqual(4 * 2 ** 30);
     expect(HostConfig.MemorySwap).toBe(HostConfig.Memory);
     expect(HostConfig.NetworkMode).not.toMatch(/^(host|container:)/);
-    expect(Config.User).toBe('1000:1000');
+    expect(Config.User).toBe(`${here.owner.uid}:${here.owner.gid}`);
     const binds = Mounts.filter(({ Type }: { Type: string }) => Type === 'bind');
     expect(binds.map(({ Source }: { Source: string }) => Source)).toEqual([project]);
   });
@@ -79,8 +79,10 @@ describe('S17: the walls of a sandbox', () => {
     const mount = (path: string) => stdout.split('\n').find((line) => line.split(' ')[1] === path) ?? '';
     expect(mount('/tmp')).toMatch(/rw,nosuid,nodev,relatime,size=1048576k/);
     expect(mount('/tmp')).not.toContain('noexec');
-    expect(mount('/run/pi-session')).toMatch(/nosuid,nodev,noexec.*mode=700,uid=1000,gid=1000/);
-    expect(mount('/run/user/1000')).toMatch(/nosuid,nodev,noexec.*mode=700,uid=1000,gid=1000/);
+    const { uid, gid } = here.owner;
+    const closed = new RegExp(`nosuid,nodev,noexec.*mode=700,uid=${uid},gid=${gid}`);
+    expect(mount('/run/pi-session')).toMatch(closed);
+    expect(mount(`/run/user/${uid}`)).toMatch(closed);
     expect(stdout).toContain('ran\n');
   });
 
@@ -143,7 +145,7 @@ describe('S17: projects that are refused', () => {
 
   it('S17: --force takes what is merely unwise', async () => {
     const result = await here.run(['shell', '--force', join(here.directory, 'home'), '--', 'pwd'], {
-      env: { PI_SANDBOX_SANDBOX_UID: '1000', PI_SANDBOX_SANDBOX_GID: '1000' },
+      env: { PI_SANDBOX_SANDBOX_UID: String(here.owner.uid), PI_SANDBOX_SANDBOX_GID: String(here.owner.gid) },
     });
     expect(result).toMatchObject({ exitCode: 0, stdout: `${join(here.directory, 'home')}\n` });
   });

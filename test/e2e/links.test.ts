@@ -50,17 +50,15 @@ describe('S3: links in the home', () => {
   });
 
   it('S3: a folder where a link belongs is set aside once, by its name, and never copied', async () => {
-    await shell('rm /home/pi/.kube && mkdir /home/pi/.kube && echo old > /home/pi/.kube/config');
+    await shell('cd /run/pi-agent-state && rm .kube && mkdir .kube && echo old > .kube/config');
     await here.run(['stop', '--all']);
     const first = await shell(
-      'cat /home/pi/.kube.shared/config; readlink /home/pi/.kube; rm /home/pi/.kube; mkdir /home/pi/.kube; touch /home/pi/.kube/x',
+      'cd /run/pi-agent-state; cat .kube.shared/config; readlink .kube; rm .kube; mkdir .kube; touch .kube/x',
     );
     expect(first.stdout).toBe('old\n/home/pi/.pi/domain/cli/kube\n');
     await here.run(['stop', '--all']);
-    const second = await shell('ls -d /home/pi/.kube.shared*; readlink /home/pi/.kube');
-    expect(second.stdout).toBe(
-      '/home/pi/.kube.shared\n/home/pi/.kube.shared-2\n/home/pi/.pi/domain/cli/kube\n',
-    );
+    const second = await shell('cd /run/pi-agent-state; ls -d .kube.shared*; readlink .kube');
+    expect(second.stdout).toBe('.kube.shared\n.kube.shared-2\n/home/pi/.pi/domain/cli/kube\n');
   });
 
   it('S3: the environment is everywhere, also in what the engine’s exec starts', async () => {
@@ -69,7 +67,7 @@ describe('S3: links in the home', () => {
       PI_CODING_AGENT_DIR: '/run/pi-session/agent',
       XDG_STATE_HOME: '/home/pi/.pi/domain/state',
       XDG_DATA_HOME: '/home/pi/.pi/domain/data',
-      XDG_RUNTIME_DIR: '/run/user/1000',
+      XDG_RUNTIME_DIR: `/run/user/${here.owner.uid}`,
       HERMIT_STATE_DIR: '/home/pi/.pi/domain/cli/hermit',
       GH_CONFIG_DIR: '/home/pi/.pi/domain/cli/gh',
       KUBECONFIG: '/home/pi/.pi/domain/cli/kube/config',
@@ -94,10 +92,23 @@ describe('S3: links in the home', () => {
     expect((await shell('cat ~/.cargo/registry/crate', 'private', env)).stdout).toBe('crate\n');
   });
 
+  it('S5: a domain cannot move another’s mounts by renaming the folders above them', async () => {
+    const write =
+      'for n in $(seq 40); do echo secret > /home/pi/.pi/domain/word; echo secret > /home/pi/.pi/agent/sessions/word; sleep 0.1; done';
+    const rename =
+      'sleep 1; for at in /home/pi /run/pi-agent-state; do mv $at/.pi $at/old; mkdir -p $at/.pi/domain $at/.pi/agent/sessions; done 2>/dev/null; sleep 2; grep -rl secret /home/pi /run/pi-agent-state';
+    const [, attack] = await Promise.all([shell(write), shell(rename, 'private')]);
+    expect(attack.stdout).toBe('');
+    const mine = await shell(
+      'cat ~/.pi/domain/word; rm -rf /run/pi-agent-state/old; grep -rl secret /run/pi-agent-state',
+    );
+    expect(mine.stdout).toBe('secret\n');
+  });
+
   it('S2: everything else in ~ is the domain’s own', async () => {
     await shell('echo secret | tee ~/.npmrc ~/.bash_history > ~/.aws-credentials');
     const result = await shell(
-      'cat ~/.npmrc ~/.bash_history ~/.aws-credentials 2>/dev/null; grep -rl secret /home/pi 2>/dev/null',
+      'cat ~/.npmrc ~/.bash_history ~/.aws-credentials 2>/dev/null; grep -rl secret /home/pi /run/pi-agent-state 2>/dev/null',
       'private',
     );
     expect(result.stdout).toBe('');
@@ -110,8 +121,8 @@ describe('S4: the links of the agent directory', () => {
       'cd ~/.pi/agent && readlink -m auth.json npm sessions settings.json mcp-auth.json skills work MEMORY.md; readlink ~/.pi/agent ~/.pi/domain',
     );
     expect(stdout.trimEnd().split('\n')).toEqual([
-      '/home/pi/.pi/agent/auth.json',
-      '/home/pi/.pi/agent/npm',
+      '/run/pi-agent-state/.pi/agent/auth.json',
+      '/run/pi-agent-state/.pi/agent/npm',
       '/home/pi/.pi/agent/sessions',
       '/run/pi-session/settings.json',
       '/home/pi/.pi/domain/mcp-auth.json',

@@ -6,8 +6,13 @@ import { eventually, inspect, sandboxOf } from '../setup/look.ts';
 let here: Installation;
 let project: string;
 
+let uid: number;
+let owner: string;
+
 beforeAll(async () => {
   here = await installation();
+  uid = here.owner.uid;
+  owner = `${uid}:${here.owner.gid}`;
   project = here.project();
 });
 
@@ -88,7 +93,7 @@ describe('S1: the volumes', () => {
     await here.engine.command(['volume', 'rm', volume('pi-agent-state')]);
     for (const name of names) {
       await here.engine.command(['volume', 'create', name]);
-      await onVolume(name, 'mkdir -p .pi/agent; echo mine > old.txt; chown -hR 1000:1000 . ; chmod 0750 .');
+      await onVolume(name, `mkdir -p .pi/agent; echo mine > old.txt; chown -hR ${owner} . ; chmod 0750 .`);
     }
     const result = await shell('cat /home/pi/old.txt ~/.pi/agent/sessions/old.txt ~/.pi/domain/old.txt', [
       '--domain',
@@ -101,7 +106,7 @@ describe('S1: the volumes', () => {
       'old',
     ]);
     expect(adopted).toMatchObject({ exitCode: 0, stdout: 'mine\nmine\nmine\n' });
-    expect(await onVolume(names[2] ?? '', 'stat -c "%u %a" .')).toBe('1000 750');
+    expect(await onVolume(names[2] ?? '', 'stat -c "%u %a" .')).toBe(`${uid} 750`);
   });
 
   it('S1: a start that died between making and preparing the volumes is made good by the next', async () => {
@@ -112,7 +117,7 @@ describe('S1: the volumes', () => {
       await onVolume(name, 'chown 0:0 .');
     }
     const result = await shell('touch ~/works && stat -c %u ~/works', ['--domain', 'half']);
-    expect(result).toMatchObject({ exitCode: 0, stdout: '1000\n' });
+    expect(result).toMatchObject({ exitCode: 0, stdout: `${uid}\n` });
   });
 
   it('S1: a prefix is another world', async () => {
@@ -138,21 +143,21 @@ describe('S2: whose the volumes are', () => {
     const refused = await shell('true');
     expect(refused.exitCode).toBe(1);
     expect(refused.stderr).toContain('belongs to uid 4242');
-    expect(refused.stderr).toContain('pi-sandbox volumes chown 1000:1000');
-    const unanswered = await here.run(['volumes', 'chown', '1000:1000']);
+    expect(refused.stderr).toContain(`pi-sandbox volumes chown ${owner}`);
+    const unanswered = await here.run(['volumes', 'chown', owner]);
     expect(unanswered.exitCode).toBe(2);
     expect(unanswered.stderr).toContain('--yes');
-    const repaired = await here.run(['volumes', 'chown', '1000:1000', '--yes']);
+    const repaired = await here.run(['volumes', 'chown', owner, '--yes']);
     expect(repaired.exitCode).toBe(0);
     expect(
       await onVolume(state, 'stat -c %u planted; stat -c %u /etc/passwd; stat -Lc %u planted-directory'),
-    ).toBe(`1000\n${before}\n0`);
-    expect(await shell('touch ~/works; id -u')).toMatchObject({ exitCode: 0, stdout: '1000\n' });
+    ).toBe(`${uid}\n${before}\n0`);
+    expect(await shell('touch ~/works; id -u')).toMatchObject({ exitCode: 0, stdout: `${uid}\n` });
   });
 
   it('S2: chown is refused while a sandbox uses the volumes', async () => {
     await shell('true');
-    const result = await here.run(['volumes', 'chown', '1000:1000', '--yes']);
+    const result = await here.run(['volumes', 'chown', owner, '--yes']);
     expect(result.exitCode).toBe(2);
     expect(result.stderr).toContain('pi-sandbox stop');
   });
@@ -161,13 +166,13 @@ describe('S2: whose the volumes are', () => {
     const script =
       'stat -c "%u %n" /home/pi /home/pi/.pi /home/pi/.pi/agent /home/pi/.pi/agent/sessions /home/pi/.pi/domain';
     const { stdout } = await shell(script);
-    for (const line of stdout.trimEnd().split('\n')) expect(line).toMatch(/^1000 /);
+    for (const line of stdout.trimEnd().split('\n')) expect(line.split(' ')[0]).toBe(String(uid));
     await here.run(['stop', project]);
     const inside = await onVolume(
       volume('pi-agent-state'),
       'stat -c %u . .pi .pi/agent .pi/agent/sessions .pi/domain',
     );
-    expect(inside.split('\n')).toEqual(['1000', '1000', '1000', '1000', '1000']);
+    expect(inside.split('\n')).toEqual(Array(5).fill(String(uid)));
   });
 
   it('S1: a start killed at any moment leaves what the next one can use', async () => {
@@ -181,7 +186,7 @@ describe('S2: whose the volumes are', () => {
       await once(child, 'close');
       clearTimeout(timer);
       const result = await shell('touch ~/works && stat -c %u ~/works', ['--domain', 'killed']);
-      expect(result).toMatchObject({ exitCode: 0, stdout: '1000\n' });
+      expect(result).toMatchObject({ exitCode: 0, stdout: `${uid}\n` });
       await here.run(['stop', '--all']);
     }
     // What was made and never started is cleared away by the next command that needs a helper, after a while.

@@ -2,6 +2,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { inject } from 'vitest';
@@ -37,6 +38,8 @@ export interface Installation {
   readonly env: NodeJS.ProcessEnv;
   /** The command's file. */
   readonly cli: string;
+  /** Who owns the projects, and so who the sandboxes run as (S2). */
+  readonly owner: Owner;
   /** The session image under this installation's name. */
   readonly image: string;
   /** Runs the command to its end; without input its standard input is at its end. */
@@ -58,8 +61,9 @@ export interface Owner {
   gid: number;
 }
 
+const ROOT = process.getuid?.() === 0;
 /** Tests often run as root: then a project belongs to the usual first user, and sandboxes run as that one (S2). */
-const USUAL: Owner = { uid: 1000, gid: 1000 };
+const OWNER: Owner = ROOT ? { uid: 1000, gid: 1000 } : { uid: userInfo().uid, gid: userInfo().gid };
 
 export async function installation(engine: TestEngine = engineOf('docker')): Promise<Installation> {
   const { run, root, image: built, directory: scratch } = inject('e2e');
@@ -95,6 +99,7 @@ export async function installation(engine: TestEngine = engineOf('docker')): Pro
     configDirectory,
     env,
     cli,
+    owner: OWNER,
     image,
     async run(args, options = {}) {
       const { input } = options;
@@ -116,11 +121,11 @@ export async function installation(engine: TestEngine = engineOf('docker')): Pro
       mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, content);
     },
-    project(owner = USUAL, name = 'shop') {
+    project(owner = OWNER, name = 'shop') {
       const project = join(mkdtempSync(join(directory, 'projects/p-')), name);
       chmodSync(dirname(project), 0o755);
       mkdirSync(project);
-      if (process.getuid?.() === 0) chownSync(project, owner.uid, owner.gid);
+      if (ROOT) chownSync(project, owner.uid, owner.gid);
       return project;
     },
     leftovers: async () => (await leftovers(engine, prefix)).filter((line) => !line.startsWith('image ')),
