@@ -4,6 +4,7 @@ import { OperationError } from '../../lib/errors.ts';
 import { SELFTEST_LIMITS, SELFTEST_VERSION } from '../../wire/index.ts';
 import { hostCertificates } from '../config/index.ts';
 import type { GlobalOptions } from '../global-options.ts';
+import { containerSpec } from '../sandbox/container-spec.ts';
 import { openSandbox } from '../sandbox/open-sandbox.ts';
 import { type PreparedStart, prepareStart } from '../sandbox/prepare-start.ts';
 import { addressesOfOthers, engineView } from '../selftest/engine-view.ts';
@@ -43,7 +44,7 @@ export async function selftest(argument: string | undefined, options: SelftestOp
 
 async function expectedOf({ plan, sandbox }: PreparedStart): Promise<Expected> {
   const { config, domain, project, user, volumes, sharedRoot } = sandbox;
-  const { mounts, memoryBytes } = await plan.options;
+  const given = await plan.options;
   const { certificates } = await hostCertificates(config, process.env);
   return {
     config,
@@ -52,8 +53,9 @@ async function expectedOf({ plan, sandbox }: PreparedStart): Promise<Expected> {
     user,
     roots: sandboxRoots(user.uid, sharedRoot),
     volumes,
-    mounts,
-    memoryBytes,
+    mounts: given.mounts,
+    tmpfs: containerSpec(sandbox, '', { mode: 'none' }, given).tmpfs ?? [],
+    memoryBytes: given.memoryBytes,
     certificates: certificates !== undefined,
   };
 }

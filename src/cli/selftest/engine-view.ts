@@ -20,6 +20,7 @@ const Inspected = z.object({
     IpcMode: z.catch(z.string(), ''),
     Memory: z.catch(z.number(), 0),
     PidsLimit: z.catch(z.nullable(z.number()), null),
+    Tmpfs: z.catch(z.nullable(z.record(z.string(), z.string())), null),
     Devices: z.catch(z.nullable(z.array(z.unknown())), null),
   }),
 });
@@ -44,14 +45,15 @@ export interface EngineView {
   readonly pids: number;
   readonly networks: readonly string[];
   readonly mounts: ContainerInfo['mounts'];
+  /** Options of each tmpfs it was started with. */
+  readonly tmpfs: Readonly<Record<string, string>>;
   /** Where this engine's own socket is on this machine. */
   readonly socket: string | undefined;
   /** Networks a sandbox of this project may be on: its domain's, or its own where the engine needs that (S17). */
   readonly ownNetworks: readonly string[];
   /** Addresses of the installation's other sandboxes. */
   readonly otherSandboxes: readonly string[];
-  /** The engine answers names on the sandbox's network itself. */
-  readonly answersNames: boolean;
+  readonly podman: boolean;
 }
 
 /** @throws Error when the engine's answer is not one about a container */
@@ -75,9 +77,10 @@ export async function engineView(
     pids: HostConfig.PidsLimit ?? 0,
     networks: container.networks,
     mounts: container.mounts,
+    tmpfs: HostConfig.Tmpfs ?? {},
     socket: engine.local ? engine.address : undefined,
     ...facts,
-    answersNames: !(await engine.system.isPodman()),
+    podman: await engine.system.isPodman(),
   };
 }
 

@@ -1,6 +1,12 @@
 /** What a selftest is judged by: what was asked for, what the engine says, and what was seen from inside. */
-import { agentLinks, pathsOf, type Roots, SHARED_HOME_LINKS, signInLinks } from '../../agent-dir/index.ts';
-import type { MountSpec } from '../../engine/index.ts';
+import {
+  agentLinks,
+  pathsOf,
+  type Roots,
+  SHARED_HOME_LINKS,
+  signInLinks,
+} from '../../agent-dir/index.ts';
+import type { MountSpec, TmpfsSpec } from '../../engine/index.ts';
 import type { SelftestFacts } from '../../wire/index.ts';
 import type { Config, DomainId } from '../config/index.ts';
 import type { VolumeNames } from '../sandbox/names.ts';
@@ -16,6 +22,7 @@ export interface Expected {
   readonly volumes: VolumeNames;
   /** Directories of the project's git that a start mounts besides. */
   readonly mounts: readonly MountSpec[];
+  readonly tmpfs: readonly TmpfsSpec[];
   /** What a start would give a new container now; one that was joined may have been given something else. */
   readonly memoryBytes: number;
   /** The host has certificates for the sandbox to trust. */

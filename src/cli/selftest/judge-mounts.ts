@@ -1,18 +1,31 @@
-import { SANDBOX_HOME } from '../../agent-dir/index.ts';
 import { bytes } from '../ui/table.ts';
 import type { Evidence } from './evidence.ts';
 import { type Row, row } from './row.ts';
 
 /** What every engine puts into a container itself. */
-const ENGINE_MOUNTS = [
-  /^\/(proc|sys|dev)(\/|$)/,
-  /^\/etc\/(resolv\.conf|hostname|hosts)$/,
-  // Podman's own.
-  /^\/run\/(\.containerenv|secrets)(\/|$)/,
-];
+const ENGINE_MOUNTS = [/^\/(proc|sys|dev)(\/|$)/, /^\/etc\/(resolv\.conf|hostname|hosts)$/];
+/** What Podman puts there besides. */
+const PODMAN_MOUNTS = [/^\/etc\/(passwd|group)$/, /^\/run\/(\.containerenv|secrets)(\/|$)/];
+/** With a read-only root Podman makes these writable in memory, and takes no size for them. */
+const PODMAN_TMPFS = ['/run', '/var/tmp'];
 /** A socket with such a name, or a directory that holds engines' sockets, hands out the machine. */
 const ENGINE_SOURCE =
   /(docker|podman|containerd|crio|buildkitd)[^/]*\.sock$|^(\/var)?\/run(\/(docker|podman|containerd|user|user\/\d+))?\/?$|^\/$/;
+
+/** Directories that are links in the image: a mount below one is where it leads. */
+const IMAGE_LINKS: readonly [from: string, to: string][] = [
+  ['/var/run/', '/run/'],
+  ['/var/lock/', '/run/lock/'],
+  ['/bin/', '/usr/bin/'],
+  ['/sbin/', '/usr/sbin/'],
+  ['/lib/', '/usr/lib/'],
+  ['/lib64/', '/usr/lib64/'],
+];
+
+function whereMounted(target: string): string {
+  const link = IMAGE_LINKS.find(([from]) => target.startsWith(from));
+  return link === undefined ? target : `${link[1]}${target.slice(link[0].length)}`;
+}
 
 type Mount = Evidence['facts']['mounts'][number];
 
@@ -36,12 +49,6 @@ function volumesOf({ expected }: Evidence): [string, string][] {
   ];
 }
 
-function tmpfsOf({ expected }: Evidence): string[] {
-  const { memory, runtime, shared } = expected.roots;
-  const home = shared === SANDBOX_HOME ? [] : ['/home/pi', '/home/pi/.pi', '/home/pi/.pi/agent'];
-  return [memory, runtime, '/tmp', ...home];
-}
-
 /** Host directories that nobody asked for by configuration: by `--mount`, or by somebody else's hand. */
 function furtherBinds({ expected, engine }: Evidence) {
   const known = new Set([expected.project, ...expected.mounts.map(({ target }) => target)]);
@@ -50,15 +57,22 @@ function furtherBinds({ expected, engine }: Evidence) {
 
 function mounts(evidence: Evidence): Row {
   const { engine, expected, facts } = evidence;
-  const told = new Set([...engine.mounts.map(({ target }) => target), ...tmpfsOf(evidence), '/']);
+  const told = new Set([
+    ...engine.mounts.map(({ target }) => whereMounted(target)),
+    ...expected.tmpfs.map(({ target }) => target),
+    '/',
+  ]);
   const wrong = volumesOf(evidence).flatMap(([target, volume]) => {
     const found = engine.mounts.find((mount) => mount.target === target);
     if (found?.source !== volume) return [`${target} is ${found?.source ?? 'missing'}, not ${volume}`];
-    return facts.mounts.some((mount) => mount.target === target) ? [] : [`${target} is not mounted inside`];
+    return facts.mounts.some((mount) => mount.target === whereMounted(target))
+      ? []
+      : [`${target} is not mounted inside`];
   });
-  for (const { target } of facts.mounts) {
-    if (!told.has(target) && !ENGINE_MOUNTS.some((own) => own.test(target)))
-      wrong.push(`unexpected: ${target}`);
+  const ofEngine = (mount: Mount): boolean =>
+    ENGINE_MOUNTS.some((own) => own.test(mount.target)) || (engine.podman && isPodmans(mount));
+  for (const mount of facts.mounts) {
+    if (!told.has(mount.target) && !ofEngine(mount)) wrong.push(`unexpected: ${mount.target}`);
   }
   const source = engine.mounts.find(({ target }) => target === expected.project)?.source;
   if (source !== expected.project) wrong.push(`the project is ${source ?? 'not mounted'}`);
@@ -83,23 +97,33 @@ function otherDomains(evidence: Evidence): Row {
   return row("other domains' volumes", [...new Set([...foreign, ...inside])], 'none is mounted');
 }
 
-function tmpfs(evidence: Evidence): Row {
-  const { expected, facts } = evidence;
-  const wrong = tmpfsOf(evidence).flatMap((target) => {
+function isPodmans({ target, type }: Mount): boolean {
+  return PODMAN_MOUNTS.some((own) => own.test(target)) || (type === 'tmpfs' && PODMAN_TMPFS.includes(target));
+}
+
+function tmpfs({ engine, expected, facts }: Evidence): Row {
+  const wrong = expected.tmpfs.flatMap(({ target, exec, sizeBytes }) => {
     // The last one wins: what is mounted over hides what is below.
     const mount = facts.mounts.findLast((found) => found.target === target);
     if (mount?.type !== 'tmpfs') return [`${target} is ${mount?.type ?? 'no mount'}, not tmpfs`];
-    return flagsOf(mount, target !== '/tmp');
+    // A sandbox that was started before TMP_SIZE changed has the size that it was started with.
+    const size = Number(/(?:^|,)size=(\d+)/.exec(engine.tmpfs[target] ?? '')?.[1] ?? sizeBytes);
+    return [...flagsOf(mount, exec !== true), ...sizeOf(mount, size)];
   });
-  const size = facts.mounts.findLast(({ target }) => target === '/tmp')?.size;
-  if (size !== undefined && Math.abs(size - expected.config.TMP_SIZE) > 65_536) {
-    wrong.push(`/tmp has ${bytes(size)}, not TMP_SIZE=${bytes(expected.config.TMP_SIZE)}`);
-  }
-  const unbounded = facts.mounts.filter(({ type, target, size: own }) => {
-    return type === 'tmpfs' && tmpfsOf(evidence).includes(target) && own === 0;
-  });
-  for (const { target } of unbounded) wrong.push(`${target} has no size limit`);
-  return row('tmpfs', wrong, `nosuid, nodev; /tmp exec, ${bytes(expected.config.TMP_SIZE)}`);
+  const podmans = facts.mounts.filter((mount) => engine.podman && PODMAN_TMPFS.includes(mount.target));
+  wrong.push(...podmans.flatMap((mount) => flagsOf(mount, false)));
+  const scratch = facts.mounts.findLast(({ target }) => target === '/tmp')?.size ?? 0;
+  const besides =
+    podmans.length === 0
+      ? ''
+      : `; Podman's own ${podmans.map(({ target }) => target).join(', ')}, bounded by the memory limit`;
+  return row('tmpfs', wrong, `nosuid, nodev; /tmp exec, ${bytes(scratch)}${besides}`);
+}
+
+/** The kernel rounds to pages. */
+function sizeOf({ target, size }: Mount, wanted: number): string[] {
+  if (size === undefined || Math.abs(size - wanted) < 65_536) return [];
+  return [`${target} has ${bytes(size)}, not ${bytes(wanted)}`];
 }
 
 function flagsOf({ target, options }: Mount, noexec: boolean): string[] {

@@ -34,6 +34,11 @@ async function expectation(): Promise<Expected> {
       domainState: 'pi-domain-state-default',
     },
     mounts: [],
+    tmpfs: [
+      { target: '/run/pi-session', sizeBytes: 160 * 2 ** 20, mode: 0o700 },
+      { target: '/run/user/1000', sizeBytes: 16 * 2 ** 20, mode: 0o700 },
+      { target: '/tmp', sizeBytes: GIB, mode: 0o1777, exec: true },
+    ],
     memoryBytes: 4 * GIB,
     certificates: false,
   };
@@ -60,10 +65,11 @@ function engineView({ roots, volumes }: Expected): EngineView {
       volume(volumes.domainState, roots.domain),
       { type: 'bind', source: PROJECT, target: PROJECT, readOnly: false },
     ],
+    tmpfs: {},
     socket: '/srv/engine/api.sock',
     ownNetworks: ['pi-network-default', 'pi-sandbox-default-shop-1'],
     otherSandboxes: [],
-    answersNames: true,
+    podman: false,
   };
 }
 

@@ -126,12 +126,34 @@ describe('S16: judging a sandbox', () => {
       }));
     expect(await change('/tmp', ['rw', 'nosuid', 'nodev', 'noexec'])).toEqual(['tmpfs: /tmp is noexec']);
     expect(await change('/tmp', ['rw', 'nosuid'])).toEqual(['tmpfs: /tmp is not nodev']);
-    expect(await change('/run/pi-session', ['rw', 'nosuid', 'nodev'])).toEqual([
+    expect(await change('/run/pi-session', ['rw', 'nosuid', 'nodev'], 160 * 2 ** 20)).toEqual([
       'tmpfs: /run/pi-session is not noexec',
     ]);
     expect(await change('/tmp', ['rw', 'nosuid', 'nodev'], 2 ** 20)).toEqual([
-      'tmpfs: /tmp has 1.0 MiB, not TMP_SIZE=1.0 GiB',
+      'tmpfs: /tmp has 1.0 MiB, not 1.0 GiB',
     ]);
+  });
+
+  it('S19: what Podman adds by itself is its own on Podman only, and must be nosuid and nodev too', async () => {
+    const add = (podman: boolean, options: string[]) =>
+      failures(({ facts }) => ({
+        engine: { podman },
+        facts: { mounts: [...facts.mounts, { target: '/var/tmp', type: 'tmpfs', root: '/', options }] },
+      }));
+    expect(await add(true, ['rw', 'nosuid', 'nodev'])).toEqual([]);
+    expect(await add(true, ['rw', 'nosuid'])).toEqual(['tmpfs: /var/tmp is not nodev']);
+    expect(await add(false, ['rw', 'nosuid', 'nodev'])).toEqual(['mounts: unexpected: /var/tmp']);
+  });
+
+  it('S14: a sandbox keeps the tmpfs size that it was started with', async () => {
+    const options = 'rw,nosuid,nodev,exec,mode=1777,size=1048576';
+    const found = await failures(({ facts }) => ({
+      engine: { tmpfs: { '/tmp': options } },
+      facts: {
+        mounts: facts.mounts.map((mount) => (mount.target === '/tmp' ? { ...mount, size: 2 ** 20 } : mount)),
+      },
+    }));
+    expect(found).toEqual([]);
   });
 
   it('S3: a link that leads elsewhere, or is none, fails by its name', async () => {
@@ -143,10 +165,10 @@ describe('S16: judging a sandbox', () => {
   });
 
   it("S2: a volume of another user's fails", async () => {
-    const found = await failures(({ facts }) => ({
-      facts: { owners: { ...facts.owners, '/home/pi/.pi': { uid: 0, gid: 0 } } },
+    const found = await failures(({ facts, expected }) => ({
+      facts: { owners: { ...facts.owners, [`${expected.roots.shared}/.pi`]: { uid: 0, gid: 0 } } },
     }));
-    expect(found).toEqual(['volumes: /home/pi/.pi belongs to uid 0']);
+    expect(found).toEqual([expect.stringMatching(/^volumes: \/.*\/\.pi belongs to uid 0$/)]);
   });
 
   it('S17: another sandbox that answers fails, also with a refusal; silence does not', async () => {
@@ -172,7 +194,7 @@ describe('S16: judging a sandbox', () => {
   it('S16: a resolver that is silent fails where the engine itself is it, and is reported elsewhere', async () => {
     const silent = { resolver: { servers: ['192.0.2.1'], answer: 'ETIMEOUT' } };
     expect(await failures(() => ({ facts: silent }))).toHaveLength(1);
-    const rows = await rowsOf(() => ({ facts: silent, engine: { answersNames: false } }));
+    const rows = await rowsOf(() => ({ facts: silent, engine: { podman: true } }));
     expect(rows.find(({ check }) => check === 'names')).toMatchObject({
       result: 'skipped',
       detail: expect.stringContaining('192.0.2.1 does not answer (ETIMEOUT)'),
