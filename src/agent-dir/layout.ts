@@ -9,7 +9,12 @@
 
 /** Where the parts of a sandbox are. Everything else is derived from these. */
 export interface Roots {
-  /** Mount of the shared volume: `/home/pi`, or elsewhere when the project itself lies below `/home/pi`. */
+  /**
+   * What programs reach by absolute path, `/home/pi`: memory, with links to where things really are. The volumes of
+   * the domain are mounted below it, and never below a folder that another domain could rename (docs/adr/0007).
+   */
+  readonly front: string;
+  /** Mount of the shared volume. */
   readonly shared: string;
   /** Mount of the domain's state volume. */
   readonly domain: string;
@@ -21,21 +26,22 @@ export interface Roots {
   readonly runtime: string;
 }
 
-export const SANDBOX_HOME = '/home/pi';
+const SANDBOX_HOME = '/home/pi';
+
+/** File systems in memory that make up {@link Roots.front}; the volumes' mount points lie in the last two. */
+export const FRONT_DIRECTORIES = [SANDBOX_HOME, `${SANDBOX_HOME}/.pi`, `${SANDBOX_HOME}/.pi/agent`];
 
 /** The roots as mounted in a container whose user is `uid`. */
-export function sandboxRoots(uid: number, shared: string = SANDBOX_HOME): Roots {
+export function sandboxRoots(uid: number): Roots {
   return {
-    shared,
+    front: SANDBOX_HOME,
+    shared: '/run/pi-agent-state',
     domain: `${SANDBOX_HOME}/.pi/domain`,
     sessions: `${SANDBOX_HOME}/.pi/agent/sessions`,
     memory: '/run/pi-session',
     runtime: `/run/user/${uid}`,
   };
 }
-
-/** Where the shared volume is mounted when `/home/pi` must not get the project's mount point (S17). */
-export const SHARED_ASIDE = '/run/pi-agent-state';
 
 export interface Paths {
   readonly agent: string;
@@ -136,6 +142,23 @@ export function signInLinks(roots: Roots): { name: string; target: string }[] {
     { name: '.kube', target: `${cli}/kube` },
     { name: '.talos', target: `${cli}/talos` },
   ];
+}
+
+/**
+ * The links of `/home/pi`: the shared folders, the sign-ins, and what pi keeps in the shared volume, each at the path
+ * that the volume itself gives it (S2, S3).
+ */
+export function frontLinks(roots: Roots, sharedLinks: readonly string[]): { name: string; target: string }[] {
+  const shared = [...SHARED_HOME_LINKS, ...sharedLinks].map((name) => ({
+    name,
+    target: `${roots.shared}/${name}`,
+  }));
+  const { sharedAgent } = pathsOf(roots);
+  const agent = [...SHARED_FILES, ...SHARED_DIRECTORIES, ...PACKAGE_DIRECTORIES, TRUST_FILE].map((name) => ({
+    name: `.pi/agent/${name}`,
+    target: `${sharedAgent}/${name}`,
+  }));
+  return [...shared, ...signInLinks(roots), ...agent];
 }
 
 /** Linked from the shared volume into every domain's home; `SHARED_LINKS` adds to them (S2). */

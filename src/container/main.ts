@@ -17,7 +17,7 @@ async function main(): Promise<void> {
   process.umask(0o022);
   const user = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   await runSupervisor({
-    roots: sandboxRoots(user.uid, process.env.PI_SANDBOX_SHARED),
+    roots: sandboxRoots(user.uid),
     user,
     version: PI_SANDBOX_VERSION,
     clock: systemClock,

@@ -8,6 +8,7 @@ import { SandboxLog } from './sandbox-log.ts';
 import { writeAccounts } from './setup/accounts.ts';
 import { buildAgentDirectory } from './setup/agent-directory.ts';
 import { linkCompileCache } from './setup/compile-cache.ts';
+import { buildFront } from './setup/front.ts';
 import { buildHome } from './setup/home.ts';
 import { type PublishedMerge, publishMerge, removeMerge } from './setup/merge.ts';
 import { prepareSharedState } from './setup/shared-state.ts';
@@ -73,6 +74,7 @@ export class SandboxState {
     for (const made of [
       await prepareSharedState(roots, sharedLinks),
       buildHome(roots, sharedLinks, `${image}/skel`),
+      buildFront(roots, sharedLinks),
     ]) {
       for (const path of made.moved) log.write('moved-aside', { path });
       for (const text of made.problems) problem(text);

@@ -20,8 +20,7 @@ import { runPi } from './selftest/pi-process.ts';
 import { trySession } from './selftest/session.ts';
 
 async function lookAround(request: SelftestRequest): Promise<SelftestFacts> {
-  const shared = process.env.PI_SANDBOX_SHARED;
-  const roots: Roots = { ...sandboxRoots(process.getuid?.() ?? 0, shared), sessions: request.sessions };
+  const roots: Roots = { ...sandboxRoots(process.getuid?.() ?? 0), sessions: request.sessions };
   const [reached, dns] = await Promise.all([connections(request.addresses), resolver(request.resolve)]);
   return {
     version: SELFTEST_VERSION,

@@ -43,7 +43,7 @@ export async function selftest(argument: string | undefined, options: SelftestOp
 }
 
 async function expectedOf({ plan, sandbox }: PreparedStart): Promise<Expected> {
-  const { config, domain, project, user, volumes, sharedRoot } = sandbox;
+  const { config, domain, project, user, volumes } = sandbox;
   const given = await plan.options;
   const { certificates } = await hostCertificates(config, process.env);
   return {
@@ -51,7 +51,7 @@ async function expectedOf({ plan, sandbox }: PreparedStart): Promise<Expected> {
     domain,
     project: project.canonical,
     user,
-    roots: sandboxRoots(user.uid, sharedRoot),
+    roots: sandboxRoots(user.uid),
     volumes,
     mounts: given.mounts,
     tmpfs: containerSpec(sandbox, '', { mode: 'none' }, given).tmpfs ?? [],

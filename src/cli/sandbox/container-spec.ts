@@ -1,4 +1,4 @@
-import { sandboxEnvironment, sandboxRoots } from '../../agent-dir/index.ts';
+import { FRONT_DIRECTORIES, sandboxEnvironment, sandboxRoots } from '../../agent-dir/index.ts';
 import type { ContainerSpec, MountSpec } from '../../engine/index.ts';
 import { domainLabels, LABELS, type Sandbox } from './sandbox.ts';
 
@@ -6,6 +6,7 @@ const MEBIBYTE = 2 ** 20;
 /** Holds the agent directory's links and one or two merges of the configuration, each bounded. */
 const SESSION_TMPFS_BYTES = 160 * MEBIBYTE;
 const RUNTIME_TMPFS_BYTES = 16 * MEBIBYTE;
+const FRONT_TMPFS_BYTES = 64 * MEBIBYTE;
 
 /** What `start` may ask of a new container beyond its project and domain (S14). */
 export interface ContainerOptions {
@@ -29,7 +30,7 @@ export function containerSpec(
   options: ContainerOptions,
 ): ContainerSpec {
   const { user, config, project, volumes } = sandbox;
-  const roots = sandboxRoots(user.uid, sandbox.sharedRoot);
+  const roots = sandboxRoots(user.uid);
   const owned = { uid: user.uid, gid: user.gid };
   return {
     name: sandbox.name,
@@ -41,7 +42,6 @@ export function containerSpec(
       ...sandboxEnvironment(roots),
       ...compileCacheEnvironment(user.uid),
       ...options.environment,
-      PI_SANDBOX_SHARED: roots.shared,
       PI_SANDBOX_NAME: sandbox.name,
     },
     labels: {
@@ -66,7 +66,9 @@ export function containerSpec(
       { target: roots.runtime, sizeBytes: RUNTIME_TMPFS_BYTES, mode: 0o700, ...owned },
       // go run, npx and node-gyp execute what they put here.
       { target: '/tmp', sizeBytes: config.TMP_SIZE, mode: 0o1777, exec: true },
-      ...(sandbox.sharedRoot === '/home/pi' ? [] : homeInMemory(owned)),
+      ...FRONT_DIRECTORIES.map((target) => ({ target, sizeBytes: FRONT_TMPFS_BYTES, mode: 0o755, ...owned })),
+      // Where history lay before it was the domain's own; nobody is to see what is left there (S12).
+      { target: `${roots.shared}/.pi/agent/sessions`, sizeBytes: MEBIBYTE, mode: 0o700, ...owned },
     ],
     network,
     limits: {
@@ -82,16 +84,6 @@ export function containerSpec(
     // What pi prints is the domain's words: none of it may land on the engine's disk.
     discardLogs: true,
   };
-}
-
-/** A project below /home/pi must leave no mount point in the shared volume, so /home/pi is memory there (S17). */
-function homeInMemory(owned: { uid: number; gid: number }): ContainerSpec['tmpfs'] & object {
-  return ['/home/pi', '/home/pi/.pi', '/home/pi/.pi/agent'].map((target) => ({
-    target,
-    sizeBytes: 16 * MEBIBYTE,
-    mode: 0o755,
-    ...owned,
-  }));
 }
 
 /** The image's baked cache belongs to uid 1000; other users reach it through a link in the container's memory. */

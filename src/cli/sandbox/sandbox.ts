@@ -1,4 +1,3 @@
-import { SANDBOX_HOME, SHARED_ASIDE } from '../../agent-dir/index.ts';
 import type { Config, DomainId } from '../config/index.ts';
 import { networkName, sandboxName, type VolumeNames, volumeNames } from './names.ts';
 import type { Project } from './project.ts';
@@ -22,8 +21,6 @@ export interface Sandbox {
   readonly user: { uid: number; gid: number };
   readonly volumes: VolumeNames;
   readonly network: string;
-  /** Where the shared volume is mounted; aside when the project itself lies below `/home/pi` (S17). */
-  readonly sharedRoot: string;
 }
 
 export function sandboxOf(
@@ -33,7 +30,6 @@ export function sandboxOf(
   user: { uid: number; gid: number },
 ): Sandbox {
   const prefix = config.INSTALLATION_PREFIX;
-  const underHome = project.canonical === SANDBOX_HOME || project.canonical.startsWith(`${SANDBOX_HOME}/`);
   return {
     name: sandboxName(prefix, domain, project.canonical),
     config,
@@ -42,7 +38,6 @@ export function sandboxOf(
     user,
     volumes: volumeNames(prefix, domain),
     network: networkName(prefix, domain),
-    sharedRoot: underHome ? SHARED_ASIDE : SANDBOX_HOME,
   };
 }
 

@@ -1,6 +1,7 @@
 /** What a selftest is judged by: what was asked for, what the engine says, and what was seen from inside. */
 import {
   agentLinks,
+  frontLinks,
   pathsOf,
   type Roots,
   SHARED_HOME_LINKS,
@@ -50,7 +51,9 @@ export function expectedLinks({ roots, config }: Pick<Expected, 'roots' | 'confi
   }
   for (const { name, target } of signInLinks(roots)) {
     links.set(`${home}/${name}`, target);
-    links.set(`${roots.shared}/${name}`, target);
+  }
+  for (const { name, target } of frontLinks(roots, config.SHARED_LINKS)) {
+    links.set(`${roots.front}/${name}`, target);
   }
   return links;
 }

@@ -25,7 +25,7 @@ export async function runWithPipes(
   pipes: PipeNames,
   output: OutputHandler,
 ): Promise<RunningProgram> {
-  const { forProgram, stdin, stdout, stderr } = await pipes.open();
+  const { forProgram, stdin, stdout, stderr, letReopenersThrough } = await pipes.open();
   const { file, arguments: args, environment } = withoutDescriptors(launch, openTerminals());
   const child = spawn(file, args, {
     cwd: launch.directory,
@@ -37,6 +37,7 @@ export async function runWithPipes(
   // A program that does not read its input closes it early; that is its business and no failure of ours.
   stdin.on('error', () => undefined);
   let dead = false;
+  let stopReopeners = (): void => undefined;
   const quiet = quietTimer(() => {
     for (const stream of [stdout, stderr]) stream.destroy();
   });
@@ -53,6 +54,7 @@ export async function runWithPipes(
   });
   const exited = died.then(async (exit) => {
     dead = true;
+    stopReopeners();
     stdin.destroy();
     quiet.begin();
     await drained;
@@ -68,7 +70,11 @@ export async function runWithPipes(
         if (!stdin.writable) return resolve();
         stdin.write(bytes, () => resolve());
       }),
-    endInput: () => stdin.end(),
+    endInput: () => {
+      if (dead || stdin.writableEnded || stdin.destroyed) return;
+      stopReopeners = letReopenersThrough();
+      stdin.end();
+    },
     resize: () => undefined,
     signal: (name) => {
       if (!dead) signalGroup(pid, name);

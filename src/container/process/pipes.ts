@@ -11,7 +11,12 @@ export interface Pipes {
   stdin: Socket;
   stdout: Socket;
   stderr: Socket;
+  /** To be called before `stdin` is ended; see {@link letReopenersThrough}. Returns how to stop. */
+  letReopenersThrough: () => () => void;
 }
+
+/** A program that opens its input again after the end waits for at most so long. */
+const LONGEST_PAUSE_MS = 500;
 
 /** The names of pipes that are not open yet. Made while a start waits for other things: it takes a program. */
 export interface PipeNames {
@@ -49,9 +54,31 @@ export function makePipes(directory: string): PipeNames {
         stdin: new Socket({ fd: stdin.own, readable: false, writable: true }),
         stdout: new Socket({ fd: stdout.own, readable: true, writable: false }),
         stderr: new Socket({ fd: stderr.own, readable: true, writable: false }),
+        letReopenersThrough: () => letReopenersThrough(stdin.own),
       };
     },
     remove,
+  };
+}
+
+/**
+ * A program that opens `/dev/stdin` once more after its input has ended would wait for a writer for ever: a named pipe
+ * is not like a nameless one in that alone. So a writer comes and goes from time to time, which lets it through to the
+ * end of input, for as long as the program lives.
+ */
+function letReopenersThrough(own: number): () => void {
+  // A reader's end that stays, so that the pipe can be found again; nothing is written any more.
+  const kept = openSync(`/proc/self/fd/${own}`, constants.O_RDONLY | constants.O_NONBLOCK);
+  let pause = 10;
+  const comeAndGo = (): void => {
+    closeSync(openSync(`/proc/self/fd/${kept}`, constants.O_WRONLY | constants.O_NONBLOCK));
+    pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+    timer = setTimeout(comeAndGo, pause);
+  };
+  let timer = setTimeout(comeAndGo, pause);
+  return () => {
+    clearTimeout(timer);
+    closeSync(kept);
   };
 }
 

@@ -26,8 +26,14 @@ async function open(sandbox: TestSandbox, command: string[], more: Partial<RunRe
 }
 
 /** The process's pid as the program itself printed it. */
+/** A `trap` in front is set before the pid is said: whoever knows the pid may send signals. */
 async function openWithPid(sandbox: TestSandbox, script: string, more: Partial<RunRequest> = {}) {
-  const connection = await open(sandbox, ['bash', '-c', `echo $$; ${script}`], more);
+  const trap = /^trap '[^']*' \w+; /.exec(script)?.[0] ?? '';
+  const connection = await open(
+    sandbox,
+    ['bash', '-c', `${trap}echo $$; ${script.slice(trap.length)}`],
+    more,
+  );
   const frame = await connection.read();
   if (frame?.type !== 'data') throw new Error(`${frame?.type} instead of the pid`);
   return { connection, pid: Number(Buffer.from(frame.bytes).toString('utf8').trim()) };

@@ -31,8 +31,9 @@ export function temporary(): string {
 }
 
 /** The mounts of a sandbox as directories; `shared` may be another sandbox's. */
-export function makeRoots(base = temporary(), shared = `${base}/home-pi`): Roots {
+export function makeRoots(base = temporary(), shared = `${base}/shared`): Roots {
   const roots = {
+    front: `${base}/front`,
     shared,
     domain: `${base}/domain`,
     sessions: `${base}/sessions`,

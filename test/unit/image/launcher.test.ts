@@ -15,7 +15,8 @@ function installed() {
   const script = readFileSync(LAUNCHER, 'utf8')
     .replace('root=/opt/pi-sandbox\n', `root=${root}\n`)
     .replace('node=/usr/local/bin/node\n', `node=${root}/node\n`)
-    .replace('sessions=/home/pi/.pi/agent/sessions\n', `sessions=${sessions}\n`);
+    .replace('sessions=/home/pi/.pi/agent/sessions\n', `sessions=${sessions}\n`)
+    .replace('shared=/run/pi-agent-state\n', `shared=${root}/shared\n`);
   put(root, 'pi', script, 0o755);
   put(
     root,
@@ -74,9 +75,7 @@ describe('the pi launcher', () => {
     mkdirSync(lock, { recursive: true });
     const holder = spawn('sh', ['-c', 'sleep 0.4; rmdir "$1"', 'holder', lock]);
     onTestFinished(() => void holder.kill());
-    expect(launch(place, ['hello'], { env: { PI_SANDBOX_SHARED: join(place.root, 'shared') } }).status).toBe(
-      0,
-    );
+    expect(launch(place, ['hello']).status).toBe(0);
     expect(existsSync(lock)).toBe(false);
   });
 
