@@ -15,11 +15,15 @@ const GIBIBYTE = 2 ** 30;
 const LITTLE_BYTES = 5 * GIBIBYTE;
 const TOO_LITTLE_BYTES = GIBIBYTE;
 
-export function checkEngine(scene: EngineScene): Row[] {
+type Told = Pick<EngineScene, 'info' | 'clockAheadMs'> & {
+  readonly engine: Pick<EngineScene['engine'], 'address' | 'foundBy'>;
+};
+
+export function checkEngine(scene: Told): Row[] {
   return [engine(scene), isolation(scene), clock(scene)];
 }
 
-function engine({ engine: { address, foundBy }, info }: EngineScene): Row {
+function engine({ engine: { address, foundBy }, info }: Told): Row {
   const kind = info.isPodman ? 'podman' : 'docker';
   const name = info.isPodman ? 'Podman' : 'Docker Engine';
   const found = `${name} ${info.version}, API ${info.apiVersion}, at ${address} (${foundBy})`;
@@ -29,7 +33,7 @@ function engine({ engine: { address, foundBy }, info }: EngineScene): Row {
   return problem('engine', `${found} is too old`, `upgrade it to ${oldMajor}.${oldMinor} or later`);
 }
 
-function isolation({ info }: EngineScene): Row {
+function isolation({ info }: Told): Row {
   const check = 'isolation';
   const detail = `${info.rootless ? 'rootless' : 'rootful'}, cgroup v${info.cgroupVersion || '1'}`;
   if (!info.securityOptions.some((option) => option.includes('seccomp'))) {
@@ -45,7 +49,7 @@ function isolation({ info }: EngineScene): Row {
   return ok(check, `${detail}, seccomp`);
 }
 
-function clock({ clockAheadMs }: EngineScene): Row {
+function clock({ clockAheadMs }: Told): Row {
   if (clockAheadMs === undefined) return ok('clock', 'the engine does not tell its time');
   const seconds = Math.abs(clockAheadMs / 1_000).toFixed(1);
   if (Math.abs(clockAheadMs) <= CLOCK_MS) return ok('clock', 'the same as here');

@@ -27,7 +27,11 @@ export async function checkContainers(scene: Scene): Promise<Row[]> {
   );
 }
 
-function leftover({ state, labels, createdAt }: ContainerSummary, now: number): string | undefined {
+/** Why a container is one that nothing needs any more; undefined when something may. */
+export function leftover(
+  { state, labels, createdAt }: Pick<ContainerSummary, 'state' | 'labels' | 'createdAt'>,
+  now: number,
+): string | undefined {
   const age = now - (createdAt ?? 0);
   const helper = labels[LABELS.role] === 'helper' ? 'is a helper that ' : '';
   const since = `${duration(age)} ago`;
