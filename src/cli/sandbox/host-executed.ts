@@ -3,6 +3,7 @@ import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readRegularFile } from '../../lib/bounded-read.ts';
 import type { CanonicalPath } from '../config/index.ts';
+import { gitConfigKeys } from './git-config.ts';
 import { gitCommonDirectory } from './project-git.ts';
 
 /**
@@ -29,7 +30,10 @@ const FILES = [
 
 /** Keys of git's configuration whose value is a program, or leads git to another configuration, program or directory. */
 const GIT_KEYS =
-  /^(core\.(hookspath|fsmonitor|worktree|sshcommand|editor|pager|askpass|gitproxy|alternaterefscommand)|alias\..*|filter\..*|diff\.external|diff\..*\.(command|textconv)|difftool\..*|mergetool\..*|merge\..*\.driver|gpg\..*|credential\..*|include\..*|includeif\..*|sequence\.editor|pager\..*|submodule\..*\.update|remote\..*\.(uploadpack|receivepack|vcs|proxy)|url\..*|uploadpack\..*|interactive\.difffilter|init\.templatedir|trailer\..*\.(command|cmd)|web\.browser|browser\..*|man\..*|instaweb\..*|sendemail\..*|extensions\..*|protocol\..*|lfs\..*|hook\..*|guitool\..*|tar\..*\.command)$/;
+  /^(core\.(hookspath|fsmonitor|worktree|sshcommand|editor|pager|askpass|gitproxy|alternaterefscommand)|alias\..*|filter\..*|diff\.external|diff\..*\.(command|textconv)|difftool\..*|mergetool\..*|merge\..*\.driver|gpg\..*|credential\..*|include\..*|includeif\..*|sequence\.editor|pager\..*|submodule\..*\.update|remote\..*\.(uploadpack|receivepack|vcs|proxy)|url\..*|uploadpack\..*|interactive\.difffilter|init\.templatedir|trailer\..*\.(command|cmd)|web\.browser|browser\..*|man\..*|instaweb\..*|sendemail\..*|extensions\..*|protocol\..*|lfs\..*|hook\..*|guitool\..*|tar\..*\.command|gc\.recentobjectshook|imap\.tunnel)$/s;
+
+/** `ext::sh -c …`: an address that names the program which git runs for it, at whatever key. */
+const HELPER_URL = /^"?\s*[a-z0-9+.-]+::/im;
 
 export async function rememberHostExecuted(project: CanonicalPath): Promise<HostExecuted> {
   const common = await gitCommonDirectory(project);
@@ -58,7 +62,11 @@ async function fingerprint(directory: string, file: string): Promise<[string, st
   if (facts === undefined) return [];
   if (!facts.isFile()) return [[file, `not a regular file, mode ${facts.mode}, ${facts.ino}`]];
   const content = await readBounded(path, directory);
-  return [[file, content === undefined ? `unreadable, ${facts.size} bytes` : hash(content)]];
+  // A hook or a script that is there already takes effect when it becomes executable.
+  const executable = (facts.mode & 0o111) === 0 ? '' : ', executable';
+  return [
+    [file, content === undefined ? `unreadable, ${facts.size} bytes` : `${hash(content)}${executable}`],
+  ];
 }
 
 /** A `.git` file or link, and a `commondir`, lead git to a configuration and hooks that may lie anywhere. */
@@ -83,33 +91,8 @@ async function gitEntries(git: string, file: string): Promise<[string, string][]
   if (content === undefined)
     return (await fingerprint(git, file)).map(([, print]) => [`.git/${file}`, print]);
   return gitConfigKeys(content.toString('utf8'))
-    .filter(([key]) => GIT_KEYS.test(key))
+    .filter(([key, value]) => GIT_KEYS.test(key) || HELPER_URL.test(value))
     .map(([key, value]) => [`git config ${key}`, value]);
-}
-
-/** Every `section.subsection.key` of a git configuration, key and section in lower case, with all its values joined. */
-export function gitConfigKeys(text: string): [string, string][] {
-  const found = new Map<string, string>();
-  let section = '';
-  let key = '';
-  let continued = false;
-  const add = (value: string): void => void found.set(key, `${found.get(key) ?? ''}\n${value}`);
-  for (const line of text.split(/\r?\n/)) {
-    const heading = /^\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\](.*)$/.exec(line);
-    if (heading?.[1] !== undefined) {
-      section =
-        heading[2] === undefined ? heading[1].toLowerCase() : `${heading[1].toLowerCase()}.${heading[2]}`;
-    }
-    const rest = heading?.[3] ?? line;
-    // Read as both: which of the two git sees is told only by its quoting rules.
-    if (continued && key !== '') add(line);
-    continued = line.endsWith('\\');
-    const pair = /^\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?$/.exec(rest);
-    if (pair?.[1] === undefined || section === '') continue;
-    key = `${section}.${pair[1].toLowerCase()}`;
-    add(pair[2] ?? '');
-  }
-  return [...found];
 }
 
 async function readBounded(path: string, within: string): Promise<Buffer | undefined> {

@@ -1,10 +1,19 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { CanonicalPath } from '../../../src/cli/config/index.ts';
-import { changesSince, gitConfigKeys, rememberHostExecuted } from '../../../src/cli/sandbox/host-executed.ts';
+import { gitConfigKeys } from '../../../src/cli/sandbox/git-config.ts';
+import { changesSince, rememberHostExecuted } from '../../../src/cli/sandbox/host-executed.ts';
 
 /** What is named after `session` has changed a project with a git directory that holds `config`. */
 async function namedAfter(session: (project: string) => void, config = ''): Promise<string[]> {
@@ -53,6 +62,45 @@ describe('what a session leaves for the host to execute', () => {
 
   it('S17: a backslash at the end of a comment hides no key', () => {
     expect(gitConfigKeys('[core]\n# \\\nfsmonitor = evil\n')).toContainEqual(['core.fsmonitor', '\nevil']);
+  });
+
+  it.each([
+    ['a second heading on one line', '[x][core]fsmonitor = evil\n'],
+    ['a heading inside the value before it', '[core]\nx = a\\\n[junk]\nfsmonitor = evil\n'],
+    ['a heading inside quotes before it', '[core]\nx = "a\\\n[junk]"\nfsmonitor = evil\n'],
+    ['a line separator of Unicode behind it', '[core]\nfsmonitor = evil #\u2028\n'],
+    ['a carriage return before it', '[core]\r\rfsmonitor = evil\n'],
+    ['something git refuses before it', '[core]\n= 1\n[ \nfsmonitor = evil\n'],
+    ['a byte order mark before it', '\ufeff[core]fsmonitor=evil'],
+  ])('S17: a key with %s is seen as git sees it', async (_what, config) => {
+    expect(Object.fromEntries(gitConfigKeys(config))).toHaveProperty(['core.fsmonitor'], '\nevil');
+    const named = await namedAfter((project) => writeFileSync(join(project, '.git/config'), config));
+    expect(named).toEqual(['git config core.fsmonitor']);
+  });
+
+  it('S17: what is a value or a comment is no key', () => {
+    const config = '[a]\nx = "\\\n[core]\\\nfsmonitor = y"\n; [core] fsmonitor = z\n[b] c = d ; [core]\n';
+    expect(gitConfigKeys(config).map(([key]) => key)).toEqual(['a.x', 'b.c']);
+  });
+
+  it('S17: a long configuration of headings only is read in one pass', () => {
+    expect(gitConfigKeys('["'.repeat(500_000))).toEqual([]);
+  });
+
+  it('S17: a subsection cannot hide a key, and an address that names a program is named at any key', async () => {
+    const config = '[filter "\u2028"]\nclean = evil\n[branch "main"]\nremote = ext::sh -c evil\n';
+    const named = await namedAfter((project) => writeFileSync(join(project, '.git/config'), config));
+    expect(named).toEqual(['git config branch.main.remote', 'git config filter.\u2028.clean']);
+  });
+
+  it('S17: a hook that was there and becomes executable', async () => {
+    const project = realpathSync(mkdtempSync(join(tmpdir(), 'pi-sandbox-executed-')));
+    onTestFinished(() => rmSync(project, { recursive: true, force: true }));
+    mkdirSync(join(project, '.git/hooks'), { recursive: true });
+    writeFileSync(join(project, '.git/hooks/pre-commit'), 'evil', { mode: 0o644 });
+    const before = await rememberHostExecuted(CanonicalPath.parse(project));
+    chmodSync(join(project, '.git/hooks/pre-commit'), 0o755);
+    expect(await changesSince(before)).toEqual(['git hook pre-commit']);
   });
 
   it.each(['protocol "ext"|allow', 'lfs "customtransfer.x"|path', 'core|worktree', 'tar "x"|command'])(
