@@ -94,7 +94,8 @@ const PACKAGE_DIRECTORIES = ['npm', 'git'];
 /** Files of the merged configuration that pi reads and writes (S8). */
 export const MERGED_FILES = ['settings.json', 'mcp.json', 'models.json', 'AGENTS.md'];
 const CONFIG_FILES = ['keybindings.json', 'SYSTEM.md', 'APPEND_SYSTEM.md'];
-const CONFIG_DIRECTORIES = ['extensions', 'skills', 'prompts', 'themes'];
+/** Folders of the merged configuration that every Session can read and none should change (S8). */
+export const CONFIG_DIRECTORIES = ['extensions', 'skills', 'prompts', 'themes'];
 const DOMAIN_FILES = ['MEMORY.md', 'USER.md', 'crashes.json', 'mcp.log', 'mcp.log.1', 'pi-debug.log'];
 const DOMAIN_DIRECTORIES = [
   'multi-agent-sessions',

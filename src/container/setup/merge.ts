@@ -9,9 +9,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { MERGED_FILES, pathsOf, type Roots } from '../../agent-dir/index.ts';
+import { CONFIG_DIRECTORIES, MERGED_FILES, pathsOf, type Roots } from '../../agent-dir/index.ts';
 import { hasCode, messageOf, OperationError } from '../../lib/errors.ts';
 import { SandboxConfig } from '../../wire/index.ts';
+import { makeReadOnly, removeTree } from './read-only-tree.ts';
 import { unpack } from './unpack.ts';
 
 const SYSTEM_CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
@@ -35,17 +36,18 @@ let count = 0;
  */
 export async function publishMerge(roots: Roots, tar: Buffer, sha256: string): Promise<PublishedMerge> {
   const pristine = `${roots.memory}/merges/${++count}`;
-  rmSync(pristine, { recursive: true, force: true });
+  removeTree(pristine);
   try {
     // `config` is always there, so that the links into it lead somewhere.
     mkdirSync(pristine, { recursive: true, mode: 0o700 });
     await unpack(tar, pristine);
     mkdirSync(`${pristine}/config`, { recursive: true, mode: 0o700 });
+    for (const name of CONFIG_DIRECTORIES) makeReadOnly(`${pristine}/config/${name}`);
     const config = readSandboxConfig(`${pristine}/sandbox.json`);
     replaceAll(roots, pristine);
     return { sha256, pristine, config };
   } catch (error) {
-    rmSync(pristine, { recursive: true, force: true });
+    removeTree(pristine);
     if (!hasCode(error, 'ENOSPC')) throw error;
     throw new OperationError(`the merged configuration does not fit into ${roots.memory}`, {
       hint: 'make it smaller, or end running Sessions, which keep the configuration they started with',
@@ -56,7 +58,7 @@ export async function publishMerge(roots: Roots, tar: Buffer, sha256: string): P
 
 /** Gives the memory of a merge back that nothing uses any more. */
 export function removeMerge({ pristine }: PublishedMerge): void {
-  rmSync(pristine, { recursive: true, force: true });
+  removeTree(pristine);
 }
 
 /** Everything is written beside its place first, so that a full memory changes nothing. */
