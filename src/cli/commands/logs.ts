@@ -55,7 +55,8 @@ export async function logs(word: string | undefined, options: LogsOptions): Prom
       command: [
         '/bin/sh',
         '-c',
-        '[ -f "$1" ] && [ ! -L "$1" ] || exit 0; tail -n "$2" "$1" | tail -c 4000000',
+        // By bytes first: a sandbox can leave a file of any length without one line in it.
+        '[ -f "$1" ] && [ ! -L "$1" ] || exit 0; tail -c 4000000 "$1" | tail -n "$2"',
         'logs',
         file,
         String(options.tail),
@@ -81,10 +82,16 @@ async function follow(
     if (frame.type === 'data') print(Buffer.from(frame.bytes).toString('utf8'));
   });
   process.once('SIGINT', () => connection.destroy());
+  const timer = options.follow === true ? undefined : setTimeout(() => connection.destroy(), ANSWER_MS);
   process.stdout.once('error', () => connection.destroy());
   await connection.closed;
+  clearTimeout(timer);
   return true;
 }
+
+const MAX_LINE = 1024 * 1024;
+/** A log that is not followed is read this long at most: who answers may be something in the sandbox (rule 8). */
+const ANSWER_MS = 30_000;
 
 /** Prints whole lines as they come; the file is the sandbox's, so each is parsed before a terminal sees it (rule 8). */
 function printer(json: boolean): (text: string) => void {
@@ -92,6 +99,8 @@ function printer(json: boolean): (text: string) => void {
   return (text) => {
     const lines = (rest + text).split('\n');
     rest = lines.pop() ?? '';
+    // No line of ours is that long: it is not kept until the memory is full.
+    if (rest.length > MAX_LINE) rest = '';
     for (const line of lines) {
       const parsed = parseLogLine(line);
       if (parsed === undefined) continue;

@@ -1,5 +1,5 @@
 import type { ProgramStreams } from '../../engine/index.ts';
-import { PiSandboxError, UsageError } from '../../lib/errors.ts';
+import { PiSandboxError, TimeoutError, UsageError } from '../../lib/errors.ts';
 import {
   FrameConnection,
   type OpenReply,
@@ -16,7 +16,8 @@ export class SandboxRefusedError extends PiSandboxError {
 
   constructor(reply: Extract<OpenReply, { answer: 'refused' }>) {
     super(reply.message, { hint: reply.hint });
-    this.exitCode = reply.exitCode;
+    // A no is a failure, whatever the sandbox calls it (rule 8).
+    this.exitCode = reply.exitCode > 0 && reply.exitCode < 256 ? reply.exitCode : 1;
     this.foreignVolume = reply.reason === 'foreign-volume';
   }
 }
@@ -33,17 +34,44 @@ export interface Opening {
   onStatus: (status: Status) => void;
 }
 
+/** A sandbox's answer is waited for this long: what runs in it may have stopped the supervisor, or speak for it. */
+export const ANSWER_MS = 90_000;
+
 /**
  * Sends a request over a program's streams and waits for the answer.
  *
- * @throws SandboxRefusedError for a final no
+ * @throws SandboxRefusedError for a final no, TimeoutError for no answer
  */
 export async function open(
   streams: ProgramStreams,
   token: string | undefined,
   opening: Opening,
+  answerMs = ANSWER_MS,
 ): Promise<Greeting> {
   const connection = new FrameConnection({ input: streams.stdout, output: streams.stdin });
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    connection.destroy();
+  }, answerMs);
+  try {
+    const greeting = await ask(connection, token, opening);
+    if (late) throw noAnswer(answerMs);
+    if (greeting.answer !== 'accepted') connection.destroy();
+    return greeting;
+  } catch (error) {
+    connection.destroy();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function ask(
+  connection: FrameConnection,
+  token: string | undefined,
+  opening: Opening,
+): Promise<Greeting> {
   connection.send({
     type: 'hello',
     value: { protocol: PROTOCOL, version: PI_SANDBOX_VERSION, ...(token === undefined ? {} : { token }) },
@@ -56,12 +84,17 @@ export async function open(
     if (frame.type === 'hello' && frame.value.protocol !== PROTOCOL) throw otherProtocol(frame.value.version);
     if (frame.type === 'status') opening.onStatus(frame.value);
     if (frame.type !== 'reply') continue;
-    if (frame.value.answer === 'accepted')
-      return { answer: 'accepted', connection, value: frame.value.value };
-    connection.destroy();
     if (frame.value.answer === 'refused') throw new SandboxRefusedError(frame.value);
-    return { answer: 'closing' };
+    return frame.value.answer === 'accepted'
+      ? { answer: 'accepted', connection, value: frame.value.value }
+      : { answer: 'closing' };
   }
+}
+
+export function noAnswer(milliseconds: number): TimeoutError {
+  return new TimeoutError(`the running sandbox did not answer within ${milliseconds / 1_000} s`, {
+    hint: 'something in it may have stopped its supervisor: pi-sandbox stop, then start again',
+  });
 }
 
 /** Reads the one line that the bridge prints before the frames begin; undefined when it ends without one. */

@@ -3,7 +3,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { OperationError, TimeoutError, UsageError } from '../../lib/errors.ts';
 import type { FrameConnection } from '../../wire/index.ts';
 import { type ContainerOptions, containerSpec } from './container-spec.ts';
-import { type Opening, open, readToken, SandboxRefusedError } from './greeting.ts';
+import { ANSWER_MS, noAnswer, type Opening, open, readToken, SandboxRefusedError } from './greeting.ts';
 import { ensureNetwork } from './network.ts';
 import type { Sandbox } from './sandbox.ts';
 import { createVolumes, volumesExist } from './volumes.ts';
@@ -96,9 +96,16 @@ export async function join(
   const session = await engine.containers.exec(sandbox.name, { command: [BRIDGE] });
   if (session.outcome !== 'running') return { again: `join: ${session.message}` };
   const errors = collect(session);
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    session.disconnect();
+  }, ANSWER_MS);
   const token = await readToken(session);
+  clearTimeout(timer);
   if (token === undefined) {
     session.disconnect();
+    if (late) throw noAnswer(ANSWER_MS);
     return { again: `join: ${errors()}` };
   }
   if (onlyForNew.length > 0) {

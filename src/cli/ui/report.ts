@@ -10,7 +10,8 @@ export function reportError(error: unknown, options: { debug: boolean }): number
   const known = error instanceof PiSandboxError;
   process.stderr.write(`pi-sandbox: ${safeForTerminal(messageOf(error))}\n`);
   if (known && error.hint !== undefined) process.stderr.write(`  ${safeForTerminal(error.hint)}\n`);
-  if (options.debug && error instanceof Error) process.stderr.write(`${error.stack ?? ''}\n`);
+  if (options.debug && error instanceof Error)
+    process.stderr.write(`${safeForTerminal(error.stack ?? '', { lines: true })}\n`);
   else if (!known) process.stderr.write('  this is a fault of pi-sandbox itself: --debug shows where\n');
   return known ? error.exitCode : 1;
 }
