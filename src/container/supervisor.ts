@@ -1,5 +1,6 @@
 import { pathsOf } from '../agent-dir/index.ts';
 import { messageOf } from '../lib/errors.ts';
+import { missingPackages } from '../pi/index.ts';
 import type { FrameConnection, OpenRequest, PresenceRequest, RunRequest } from '../wire/index.ts';
 import { inTime } from './in-time.ts';
 import { Living } from './living.ts';
@@ -197,7 +198,10 @@ export class Supervisor {
   }
 
   private environmentOf(request: RunRequest): NodeJS.ProcessEnv {
-    const offline = this.state?.merge.config.packages.length === 0 ? { PI_OFFLINE: '1' } : {};
+    const sources = this.state?.merge.config.packages ?? [];
+    // pi installs what is missing, and only then has business on the network beside the model's (S8).
+    const missing = missingPackages(pathsOf(this.settings.roots).agent, sources);
+    const offline = missing.length === 0 ? { PI_OFFLINE: '1' } : {};
     return { ...process.env, ...offline, ...request.environment };
   }
 

@@ -124,6 +124,23 @@ describe('S8: the merged configuration', () => {
     expect(write.stderr).toMatch(/Permission denied|Read-only/);
   });
 
+  it('S8: pi is let out to install a missing package, and not where there is none', async () => {
+    const project = here.project();
+    const offline = () => shell(project, 'echo "${PI_OFFLINE-none}"');
+    expect((await offline()).stdout).toBe('1\n');
+    here.configure(
+      'config/domains/default/settings.json',
+      JSON.stringify({ packages: ['npm:some-package'] }),
+    );
+    expect((await offline()).stdout).toBe('none\n');
+    await shell(project, 'mkdir -p ~/.pi/agent/npm/node_modules/some-package');
+    expect((await offline()).stdout).toBe('1\n');
+    here.configure(
+      'config/domains/default/settings.json',
+      JSON.stringify({ defaultModel: 'fake-2', theme: 'dark' }),
+    );
+  });
+
   it('S8: a join with another configuration replaces the merge and says whose Sessions keep theirs', async () => {
     const project = projectWith({ 'settings.json': JSON.stringify({ defaultModel: 'fake-1' }) });
     const running = here.start(['start', project, '--', '--mode', 'rpc']);
