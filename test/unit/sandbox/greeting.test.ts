@@ -11,7 +11,13 @@ function opened(frames: readonly Frame[], answerMs = 10_000) {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   stdin.resume();
   for (const frame of frames) for (const part of encodeFrame(frame)) stdout.write(part);
-  const streams = { stdin, stdout, stderr, ended: Promise.resolve(), disconnect: () => stdout.destroy() };
+  const streams = {
+    stdin,
+    stdout,
+    stderr,
+    ended: Promise.resolve({ outcome: 'ended' as const }),
+    disconnect: () => stdout.destroy(),
+  };
   const request = { verb: 'status' } as const;
   return { stdout, greeting: open(streams, 'token', { request, onStatus: () => undefined }, answerMs) };
 }
