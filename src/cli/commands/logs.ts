@@ -80,6 +80,8 @@ async function follow(
   const { connection } = answer;
   connection.onFrame((frame) => {
     if (frame.type === 'data') print(Buffer.from(frame.bytes).toString('utf8'));
+    // Not left to the way between: the bridge keeps its end open for a while.
+    if (frame.type === 'exited') connection.destroy();
   });
   process.once('SIGINT', () => connection.destroy());
   const timer = options.follow === true ? undefined : setTimeout(() => connection.destroy(), ANSWER_MS);
