@@ -84,7 +84,7 @@ export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
     else await clock.sleep(pause + Math.random() * pause);
   }
   throw new TimeoutError(`the sandbox ${sandbox.name} did not come up within ${DEADLINE_MS / 1000} s`, {
-    hint: `see what the engine says of it, or remove it: docker rm -f ${sandbox.name}`,
+    hint: `pi-sandbox stop ${sandbox.project.display} clears away what is there; --debug shows what was tried`,
   });
 }
 
@@ -176,6 +176,11 @@ async function joinOrClear(plan: StartPlan): Promise<Attempt> {
   const found = await engine.containers.inspect(sandbox.name);
   if (found === undefined) return { again: 'gone' };
   if (found.state === 'running') return join(plan);
+  if (found.state === 'paused') {
+    throw new OperationError(`the sandbox ${sandbox.name} is paused`, {
+      hint: `unpause it (docker unpause ${sandbox.name}), or end it: pi-sandbox stop ${sandbox.project.display}`,
+    });
+  }
   const age = Date.now() - (found.createdAt ?? Date.now());
   const abandoned = found.state === 'created' && age > ABANDONED_MS;
   if (abandoned || found.state === 'exited' || found.state === 'dead') {

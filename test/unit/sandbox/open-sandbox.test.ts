@@ -16,13 +16,14 @@ vi.stubGlobal('PI_SANDBOX_VERSION', '0.0.0');
 
 type Answer = [status: number, body: unknown];
 
-/** Stands for an engine with volumes and nothing else; `creates` are its answers to each creation of a container. */
-async function planOn(creates: Answer[], buildTakesMs: number): Promise<StartPlan> {
+/** Stands for an engine with volumes; `creates` are its answers to each creation of a container, `state` is that of one. */
+async function planOn(creates: Answer[], buildTakesMs: number, state?: string): Promise<StartPlan> {
   const directory = mkdtempSync(join(tmpdir(), 'pi-sandbox-start-'));
   const server = createServer((request, response) => {
     const path = request.url ?? '';
     let answer: Answer = [404, { message: 'no such container' }];
     if (path.startsWith('/containers/create')) answer = creates.shift() ?? [500, { message: 'the end' }];
+    else if (path.endsWith('/json') && state !== undefined) answer = [200, { State: { Status: state } }];
     else if (path.startsWith('/volumes/')) answer = [200, { Name: 'v' }];
     request.resume().on('end', () => {
       response.writeHead(answer[0], { 'content-type': 'application/json' }).end(JSON.stringify(answer[1]));
@@ -75,4 +76,12 @@ it('S14: an image that is gone after each build ends in one clear line', async (
     50_000,
   );
   await expect(openSandbox(plan)).rejects.toThrow(TimeoutError);
+});
+
+it('S14: a sandbox that somebody paused is said to be paused, at once', async () => {
+  const plan = await planOn([[409, { message: 'the name is already in use' }]], 0, 'paused');
+  await expect(openSandbox(plan)).rejects.toMatchObject({
+    message: expect.stringContaining('is paused'),
+    hint: expect.stringContaining('docker unpause'),
+  });
 });
