@@ -35,7 +35,9 @@ const ENGINE_MS = 5_000;
 /** Lists the sandboxes of every configured engine, from the engines themselves (S15, S19). */
 export async function ps(options: PsOptions): Promise<number> {
   const { config, engine, env, home } = await openContext(options);
-  const others = await otherEngines(config.ENGINES, env, home);
+  const listed = await otherEngines(config.ENGINES, env, home);
+  // The one that was found may be named there too.
+  const others = listed.filter((other) => other.engine.address !== engine.address);
   const current = planImage(config.INSTALLATION_PREFIX, config).name;
   const results = await Promise.all(
     [{ name: '', engine }, ...others].map((choice) => rowsOf(choice, config.INSTALLATION_PREFIX, current)),
