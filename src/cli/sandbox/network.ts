@@ -1,4 +1,4 @@
-import type { Engine } from '../../engine/index.ts';
+import type { Engine, NetworkInfo } from '../../engine/index.ts';
 import { OperationError } from '../../lib/errors.ts';
 import { DomainId, type InstallationPrefix } from '../config/index.ts';
 import { networkName } from './names.ts';
@@ -13,19 +13,20 @@ const TRIES = 16;
  * that cannot keep containers on one network apart gives each sandbox a network of its own instead.
  */
 export async function ensureNetwork(engine: Engine, sandbox: Sandbox): Promise<string> {
-  const [existing, networks] = await Promise.all([findNetwork(engine, sandbox), engine.networks.list({})]);
+  const [name, networks] = await Promise.all([nameFor(engine, sandbox), engine.networks.list({})]);
+  const existing = await onlyOne(engine, networks, name);
   if (existing !== undefined) return existing;
   const taken = networks.flatMap(({ subnets }) => subnets);
   let tries = 0;
   for (const subnet of subnetsOf(sandbox.config.NETWORK_POOL, taken)) {
-    const result = await engine.networks.create({
-      name: await nameFor(engine, sandbox),
+    await engine.networks.create({
+      name,
       subnet,
       labels: domainLabels(sandbox, 'network'),
       isolateContainers: true,
     });
-    if (result.outcome === 'created') return result.id;
-    const made = await findNetwork(engine, sandbox);
+    // Looked for even when we made one: another start may have made one too, at the same moment.
+    const made = await onlyOne(engine, await engine.networks.list({}), name);
     if (made !== undefined) return made;
     if (++tries >= TRIES) break;
   }
@@ -34,11 +35,30 @@ export async function ensureNetwork(engine: Engine, sandbox: Sandbox): Promise<s
   });
 }
 
-/** The oldest network of that name: engines may hold two where two starts made one at the same moment. */
-async function findNetwork(engine: Engine, sandbox: Sandbox): Promise<string | undefined> {
-  const name = await nameFor(engine, sandbox);
-  const found = await engine.networks.inspect(name);
-  return found?.name === name ? found.id : undefined;
+/**
+ * The network of that name. Docker makes two when it is asked twice at the same moment, and while there are two no
+ * container starts on either: so whoever sees several removes all but one, and a start that meets them looks again.
+ */
+async function onlyOne(
+  engine: Engine,
+  networks: readonly NetworkInfo[],
+  name: string,
+): Promise<string | undefined> {
+  const [oldest, ...others] = networks
+    .filter((network) => network.name === name)
+    .sort((a, b) => order(a).localeCompare(order(b)));
+  if (oldest === undefined || others.length === 0) return oldest?.id;
+  const used: string[] = [];
+  // All starts go through them in the same order, and one that a sandbox runs on stays.
+  for (const { id } of others.reverse()) {
+    if ((await engine.networks.remove(id)) === 'in-use') used.push(id);
+  }
+  if (used[0] === undefined || (await engine.networks.remove(oldest.id)) === 'in-use') return oldest.id;
+  return used[0];
+}
+
+function order({ created, id }: NetworkInfo): string {
+  return `${created} ${id}`;
 }
 
 /** Removes the installation's networks that no sandbox uses any more; one in use is left. */

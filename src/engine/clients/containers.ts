@@ -189,8 +189,9 @@ async function memoryUsage(transport: Transport, id: string): Promise<number | u
   return typeof usage === 'number' ? Math.max(0, usage - number(cache)) : undefined;
 }
 
+/** Docker finds a container's network by name only when it starts: two of the name are as bad as none. */
 function isNoNetwork({ message }: EngineAnswer): boolean {
-  return /network .*not found|unable to find network|no such network/i.test(message);
+  return /network .*(not found|is ambiguous)|unable to find network|no such network/i.test(message);
 }
 
 function isNotRunning({ message }: EngineAnswer): boolean {

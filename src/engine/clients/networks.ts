@@ -15,6 +15,8 @@ export interface NetworkInfo {
   name: string;
   labels: Record<string, string>;
   subnets: string[];
+  /** When it was made, as the engine writes it: ISO 8601 in the engine's own time zone. */
+  created: string;
 }
 
 export interface NetworkSpec {
@@ -83,7 +85,7 @@ async function create(transport: Transport, spec: NetworkSpec): Promise<NetworkR
   const body = {
     Name: spec.name,
     Driver: 'bridge',
-    // Without it Docker makes a second network of the same name.
+    // Without it Docker makes a second network of the same name; with it still, when asked twice at the same moment.
     CheckDuplicate: true,
     IPAM: { Driver: 'default', Config: [{ Subnet: spec.subnet }] },
     Labels: spec.labels,
@@ -106,5 +108,6 @@ function networkInfo(row: Json): NetworkInfo {
     name: text(row.Name),
     labels: textMap(row.Labels),
     subnets: objects(object(row.IPAM).Config).map((config) => text(config.Subnet)),
+    created: text(row.Created),
   };
 }
