@@ -6,6 +6,7 @@ const MEBIBYTE = 2 ** 20;
 /** Holds the agent directory's links and one or two merges of the configuration, each bounded. */
 const SESSION_TMPFS_BYTES = 160 * MEBIBYTE;
 const RUNTIME_TMPFS_BYTES = 16 * MEBIBYTE;
+const VAR_TMP_BYTES = 256 * MEBIBYTE;
 const FRONT_TMPFS_BYTES = 64 * MEBIBYTE;
 
 /** What `start` may ask of a new container beyond its project and domain (S14). */
@@ -66,6 +67,9 @@ export function containerSpec(
       { target: roots.runtime, sizeBytes: RUNTIME_TMPFS_BYTES, mode: 0o700, ...owned },
       // go run, npx and node-gyp execute what they put here.
       { target: '/tmp', sizeBytes: config.TMP_SIZE, mode: 0o1777, exec: true },
+      // Podman makes these two writable by itself, and without a bound.
+      { target: '/run', sizeBytes: MEBIBYTE, mode: 0o755 },
+      { target: '/var/tmp', sizeBytes: VAR_TMP_BYTES, mode: 0o1777 },
       ...FRONT_DIRECTORIES.map((target) => ({ target, sizeBytes: FRONT_TMPFS_BYTES, mode: 0o755, ...owned })),
       // Where history lay before it was the domain's own; nobody is to see what is left there (S12).
       { target: `${roots.shared}/.pi/agent/sessions`, sizeBytes: MEBIBYTE, mode: 0o700, ...owned },

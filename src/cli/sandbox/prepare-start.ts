@@ -48,7 +48,8 @@ export async function prepareStart(
   const context = await openContext(options);
   const { config, engine, env, home } = context;
   const project = await resolveProject(argument, { cwd: process.cwd(), home });
-  const sockets = engine.address.startsWith('unix://') ? [engine.address.slice('unix://'.length)] : [];
+  // A local engine's address is the path of its socket.
+  const sockets = engine.local ? [engine.address] : [];
   await requireSafeProject(
     project,
     { home, configDirectory: config.directory, engineSockets: sockets },

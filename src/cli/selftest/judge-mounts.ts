@@ -6,8 +6,6 @@ import { type Row, row } from './row.ts';
 const ENGINE_MOUNTS = [/^\/(proc|sys|dev)(\/|$)/, /^\/etc\/(resolv\.conf|hostname|hosts)$/];
 /** What Podman puts there besides. */
 const PODMAN_MOUNTS = [/^\/etc\/(passwd|group)$/, /^\/run\/(\.containerenv|secrets)(\/|$)/];
-/** With a read-only root Podman makes these writable in memory, and takes no size for them. */
-const PODMAN_TMPFS = ['/run', '/var/tmp'];
 /** A socket with such a name, or a directory that holds engines' sockets, hands out the machine. */
 const ENGINE_SOURCE =
   /(docker|podman|containerd|crio|buildkitd)[^/]*\.sock$|^(\/var)?\/run(\/(docker|podman|containerd|user|user\/\d+))?\/?$|^\/$/;
@@ -97,8 +95,8 @@ function otherDomains(evidence: Evidence): Row {
   return row("other domains' volumes", [...new Set([...foreign, ...inside])], 'none is mounted');
 }
 
-function isPodmans({ target, type }: Mount): boolean {
-  return PODMAN_MOUNTS.some((own) => own.test(target)) || (type === 'tmpfs' && PODMAN_TMPFS.includes(target));
+function isPodmans({ target }: Mount): boolean {
+  return PODMAN_MOUNTS.some((own) => own.test(target));
 }
 
 function tmpfs({ engine, expected, facts }: Evidence): Row {
@@ -110,14 +108,8 @@ function tmpfs({ engine, expected, facts }: Evidence): Row {
     const size = Number(/(?:^|,)size=(\d+)/.exec(engine.tmpfs[target] ?? '')?.[1] ?? sizeBytes);
     return [...flagsOf(mount, exec !== true), ...sizeOf(mount, size)];
   });
-  const podmans = facts.mounts.filter((mount) => engine.podman && PODMAN_TMPFS.includes(mount.target));
-  wrong.push(...podmans.flatMap((mount) => flagsOf(mount, false)));
   const scratch = facts.mounts.findLast(({ target }) => target === '/tmp')?.size ?? 0;
-  const besides =
-    podmans.length === 0
-      ? ''
-      : `; Podman's own ${podmans.map(({ target }) => target).join(', ')}, bounded by the memory limit`;
-  return row('tmpfs', wrong, `nosuid, nodev; /tmp exec, ${bytes(scratch)}${besides}`);
+  return row('tmpfs', wrong, `nosuid, nodev; /tmp exec, ${bytes(scratch)}`);
 }
 
 /** The kernel rounds to pages. */
