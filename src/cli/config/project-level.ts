@@ -132,6 +132,15 @@ export function consentEntries(
   return { entries, others: others.map(shown) };
 }
 
+/** Longer than a line may be: nobody can agree to what was cut off, so that is said too. */
+const MAX_COMMAND = 800;
+
+function whole(command: string): string {
+  const rest = command.length - MAX_COMMAND;
+  const text = shown(command.slice(0, MAX_COMMAND), MAX_COMMAND);
+  return rest > 0 ? `${text} … and ${rest} more characters, see the file` : text;
+}
+
 function summaryOf(kind: ConsentItem['kind'], name: string, value: Json): string {
   const fact = (key: string): Json | undefined => (isObject(value) ? ownValue(value, key) : undefined);
   if (kind === 'model-provider') {
@@ -142,5 +151,7 @@ function summaryOf(kind: ConsentItem['kind'], name: string, value: Json): string
     return `MCP server ${shown(name)}: connects to ${shown(String(fact('url') ?? 'nothing'))}`;
   const args = fact('args');
   const line = [command, ...(Array.isArray(args) ? args : [])].map(String).join(' ');
-  return `MCP server ${shown(name)}: runs ${shown(line)}`;
+  const env = fact('env');
+  const variables = isObject(env) ? Object.entries(env).map(([key, text]) => `${key}=${String(text)}`) : [];
+  return `MCP server ${shown(name)}: runs ${whole([...variables, line].join(' '))}`;
 }

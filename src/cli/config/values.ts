@@ -101,7 +101,7 @@ function parsePool(text: string): NetworkPool | undefined {
 const hideKeys = redactor([]);
 
 /** A value as a message may show it: shortened, on one line, without a password inside a URL and other known keys. */
-export function shown(value: string): string {
+export function shown(value: string, longest = 80): string {
   const clean = safeForTerminal(hideKeys(value.slice(0, 1_000)));
-  return clean.length > 80 ? `${clean.slice(0, 77)}...` : clean;
+  return clean.length > longest ? `${clean.slice(0, longest - 3)}...` : clean;
 }
