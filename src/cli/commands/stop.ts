@@ -5,6 +5,7 @@ import type { GlobalOptions } from '../global-options.ts';
 import { type ListedSandbox, listSandboxes } from '../sandbox/find-sandboxes.ts';
 import { removeUnusedNetworks } from '../sandbox/network.ts';
 import { findSandbox } from '../sandbox/resolve-running.ts';
+import { removeAbandonedHelpers } from '../sandbox/volumes.ts';
 
 export interface StopOptions extends GlobalOptions {
   all?: boolean;
@@ -30,7 +31,7 @@ export async function stop(word: string | undefined, options: StopOptions): Prom
         )
       : [await findSandbox(engine, prefix, word, options.domain)];
   const failures = await Promise.all(chosen.map((sandbox) => stopOne(engine, sandbox, options.time)));
-  await removeUnusedNetworks(engine, prefix);
+  await Promise.all([removeUnusedNetworks(engine, prefix), removeAbandonedHelpers(engine, prefix)]);
   engine.close();
   const failed = failures.filter((failure) => failure !== undefined);
   if (failed.length > 0)

@@ -1,17 +1,21 @@
-import type { Engine, ExecSession } from '../../engine/index.ts';
+import type { CreateResult, Engine, ExecSession } from '../../engine/index.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { OperationError, TimeoutError, UsageError } from '../../lib/errors.ts';
 import type { FrameConnection } from '../../wire/index.ts';
 import { type ContainerOptions, containerSpec } from './container-spec.ts';
 import { ANSWER_MS, noAnswer, type Opening, open, readToken, SandboxRefusedError } from './greeting.ts';
+import { removeWhenInterrupted } from './interruption.ts';
 import { ensureNetwork } from './network.ts';
 import type { Sandbox } from './sandbox.ts';
 import { createVolumes, volumesExist } from './volumes.ts';
 
 /** How long a start waits for a container that is coming up or going away; what an image's build takes is not counted. */
 const DEADLINE_MS = 90_000;
-/** A container that was created and never started in this time belongs to a start that died. */
-const ABANDONED_MS = 20_000;
+/**
+ * A container that stays created and not started while we look on for so long belongs to a start that died, or to one
+ * that looks again when it finds it gone.
+ */
+const ABANDONED_MS = 3_000;
 /** Reaches the supervisor from an exec. */
 export const BRIDGE = '/opt/pi-sandbox/bin/bridge';
 
@@ -39,6 +43,8 @@ export interface OpenedSandbox {
 }
 
 type Attempt = OpenedSandbox | { again: string };
+/** When this start first met a container, by its id. Milliseconds of the monotonic clock. */
+type FirstSeen = Map<string, number>;
 
 const IMAGE_BUILT = 'image built';
 
@@ -57,6 +63,7 @@ export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
   let [volumes, network]: [boolean, string | undefined] = await asked;
   let prepared = false;
   let built = false;
+  const firstSeen: FirstSeen = new Map();
   // The user may still be asked for consent to the project's configuration.
   await plan.options;
   let deadline = clock.monotonic() + DEADLINE_MS;
@@ -68,7 +75,7 @@ export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
       prepared = true;
     }
     network ??= await networkOf(plan);
-    const attempt = await create(plan, network ?? '').catch((error: unknown) => {
+    const attempt = await create(plan, network ?? '', firstSeen).catch((error: unknown) => {
       // A start that was killed between making the volumes and preparing them: do it now, and say no the next time.
       if (!(error instanceof SandboxRefusedError && error.foreignVolume) || prepared) throw error;
       volumes = false;
@@ -122,7 +129,7 @@ export async function join(
   return { connection: greeting.connection, joined: true };
 }
 
-async function create(plan: StartPlan, network: string): Promise<Attempt> {
+async function create(plan: StartPlan, network: string, firstSeen: FirstSeen): Promise<Attempt> {
   const { engine, sandbox } = plan;
   const options = await plan.options;
   const spec = containerSpec(
@@ -131,26 +138,43 @@ async function create(plan: StartPlan, network: string): Promise<Attempt> {
     network === '' ? { mode: 'none' } : { mode: 'named', name: network },
     options,
   );
-  const created = await engine.containers.create(spec);
-  switch (created.outcome) {
-    case 'created':
-      return startCreated(plan, created.id);
+  const creating = engine.containers.create(spec);
+  const release = removeWhenInterrupted(
+    engine,
+    creating.then((result) => (result.outcome === 'created' ? result.id : undefined)),
+  );
+  try {
+    const created = await creating;
+    if (created.outcome === 'created') return await startCreated(plan, created.id);
+    return await instead(plan, created.outcome, firstSeen);
+  } finally {
+    release();
+  }
+}
+
+/** What a start does when there is no container of its own to start. */
+async function instead(
+  plan: StartPlan,
+  outcome: Exclude<CreateResult['outcome'], 'created'>,
+  firstSeen: FirstSeen,
+): Promise<Attempt> {
+  switch (outcome) {
     case 'no-such-image':
       await plan.buildImage();
       return { again: IMAGE_BUILT };
     case 'no-such-network':
       return { again: 'no-such-network' };
     case 'conflict':
-      return joinOrClear(plan);
+      return joinOrClear(plan, firstSeen);
   }
 }
 
 /** The container is ours: attach before it starts, so that nothing is missed, and speak to it directly. */
 async function startCreated(plan: StartPlan, id: string): Promise<Attempt> {
   const { engine } = plan;
-  const removeOnExit = removeWhenInterrupted(engine, id);
   try {
-    const streams = await engine.containers.attach(id);
+    const streams = await engine.containers.attach(id).catch((error: unknown) => ifGone(engine, id, error));
+    if (streams === undefined) return { again: 'gone' };
     const errors = collect(streams);
     const started = await engine.containers.start(id);
     if (started.outcome !== 'started' && started.outcome !== 'already-started') {
@@ -165,14 +189,17 @@ async function startCreated(plan: StartPlan, id: string): Promise<Attempt> {
   } catch (error) {
     await engine.containers.remove(id, { force: true }).catch(() => undefined);
     throw error;
-  } finally {
-    removeOnExit();
   }
 }
 
+/** Another start took the container for abandoned, or a stop came between; any other failure goes on. */
+async function ifGone(engine: Engine, id: string, error: unknown): Promise<undefined> {
+  if ((await engine.containers.inspect(id)) !== undefined) throw error;
+}
+
 /** Somebody else's container has the name: join it, or clear away what is left of one. */
-async function joinOrClear(plan: StartPlan): Promise<Attempt> {
-  const { engine, sandbox } = plan;
+async function joinOrClear(plan: StartPlan, firstSeen: FirstSeen): Promise<Attempt> {
+  const { engine, sandbox, clock } = plan;
   const found = await engine.containers.inspect(sandbox.name);
   if (found === undefined) return { again: 'gone' };
   if (found.state === 'running') return join(plan);
@@ -181,11 +208,13 @@ async function joinOrClear(plan: StartPlan): Promise<Attempt> {
       hint: `unpause it (docker unpause ${sandbox.name}), or end it: pi-sandbox stop ${sandbox.project.display}`,
     });
   }
-  const age = Date.now() - (found.createdAt ?? Date.now());
-  const abandoned = found.state === 'created' && age > ABANDONED_MS;
-  if (abandoned || found.state === 'exited' || found.state === 'dead') {
-    await engine.containers.remove(found.id, { force: abandoned });
-  }
+  const now = clock.monotonic();
+  const seen = firstSeen.get(found.id) ?? now;
+  firstSeen.set(found.id, seen);
+  // Not by its date, which the engine's clock gave it; and never by force, for it may be started this moment.
+  const abandoned = found.state === 'created' && now - seen > ABANDONED_MS;
+  if (abandoned || found.state === 'exited' || found.state === 'dead')
+    await engine.containers.remove(found.id);
   return { again: found.state };
 }
 
@@ -196,18 +225,6 @@ async function createVolumesOrBuild(plan: StartPlan): Promise<void> {
 
 async function networkOf(plan: StartPlan): Promise<string> {
   return plan.network === 'none' ? '' : ensureNetwork(plan.engine, plan.sandbox);
-}
-
-/** A Ctrl-C between create and start leaves no container behind. */
-function removeWhenInterrupted(engine: Engine, id: string): () => void {
-  const handler = (signal: NodeJS.Signals): void => {
-    void engine.containers
-      .remove(id, { force: true })
-      .catch(() => undefined)
-      .finally(() => process.exit(signal === 'SIGINT' ? 130 : 143));
-  };
-  process.on('SIGINT', handler).on('SIGTERM', handler);
-  return () => process.off('SIGINT', handler).off('SIGTERM', handler);
 }
 
 /** Keeps the first bytes of what a program says on standard error, for the message if it fails. */

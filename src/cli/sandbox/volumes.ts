@@ -1,5 +1,6 @@
-import type { Engine } from '../../engine/index.ts';
+import type { CreateResult, Engine } from '../../engine/index.ts';
 import { OperationError } from '../../lib/errors.ts';
+import { removeWhenInterrupted } from './interruption.ts';
 import { domainLabels, LABELS, type Sandbox } from './sandbox.ts';
 
 /** In each volume that was prepared: an empty one would get the image's owner again at the next mount. */
@@ -73,16 +74,16 @@ export async function createVolumes(engine: Engine, sandbox: Sandbox, image: str
 
 const HELPER = 'helper';
 /** A helper is started at once; one that was not after this long belongs to a command that died. */
-const ABANDONED_MS = 20_000;
+const ABANDONED_MS = 10_000;
 
 /** A helper that was started removes itself; one whose command was killed before that would stay for ever. */
-async function removeAbandonedHelpers(engine: Engine, prefix: string): Promise<void> {
+export async function removeAbandonedHelpers(engine: Engine, prefix: string): Promise<void> {
   const helpers = await engine.containers.list({ [LABELS.prefix]: prefix, [LABELS.role]: HELPER });
   const before = Date.now() - ABANDONED_MS;
   const abandoned = helpers.filter(
     ({ state, createdAt }) => state === 'created' && (createdAt ?? Date.now()) < before,
   );
-  await Promise.all(abandoned.map(({ id }) => engine.containers.remove(id, { force: true })));
+  await Promise.all(abandoned.map(({ id }) => engine.containers.remove(id)));
 }
 
 interface HelperRun {
@@ -105,7 +106,7 @@ export async function runHelper(engine: Engine, run: HelperRun): Promise<string>
   const [program = '', ...rest] = command;
   const prefix = sandbox.config.INSTALLATION_PREFIX;
   await removeAbandonedHelpers(engine, prefix);
-  const created = await engine.containers.create({
+  const creating = engine.containers.create({
     image,
     user,
     entrypoint: [program],
@@ -121,6 +122,19 @@ export async function runHelper(engine: Engine, run: HelperRun): Promise<string>
     autoRemove: true,
     discardLogs: true,
   });
+  const release = removeWhenInterrupted(
+    engine,
+    creating.then((result) => (result.outcome === 'created' ? result.id : undefined)),
+  );
+  try {
+    return await outputOf(engine, await creating);
+  } finally {
+    release();
+  }
+}
+
+/** Runs the helper to its end. */
+async function outputOf(engine: Engine, created: CreateResult): Promise<string> {
   if (created.outcome !== 'created') {
     const hint = created.outcome === 'no-such-image' ? 'pi-sandbox image build' : undefined;
     throw new OperationError(`cannot create a helper container: ${created.message}`, { hint });
