@@ -93,7 +93,8 @@ const SHARED_DIRECTORIES = ['bin'];
 const PACKAGE_DIRECTORIES = ['npm', 'git'];
 /** Files of the merged configuration that pi reads and writes (S8). */
 export const MERGED_FILES = ['settings.json', 'mcp.json', 'models.json', 'AGENTS.md'];
-const CONFIG_FILES = ['keybindings.json', 'SYSTEM.md', 'APPEND_SYSTEM.md'];
+/** Files of the merged configuration that pi may write as well. */
+export const CONFIG_FILES = ['keybindings.json', 'SYSTEM.md', 'APPEND_SYSTEM.md'];
 /** Folders of the merged configuration that every Session can read and none should change (S8). */
 export const CONFIG_DIRECTORIES = ['extensions', 'skills', 'prompts', 'themes'];
 const DOMAIN_FILES = ['MEMORY.md', 'USER.md', 'crashes.json', 'mcp.log', 'mcp.log.1', 'pi-debug.log'];
@@ -110,6 +111,14 @@ const DOMAIN_DIRECTORIES = [
 
 /** File of the agent directory that is no link but a private copy kept in step with the shared one (S4). */
 export const TRUST_FILE = 'trust.json';
+
+/** What pi keeps in the shared volume's agent directory. */
+export const SHARED_AGENT_NAMES = [
+  ...SHARED_FILES,
+  ...SHARED_DIRECTORIES,
+  ...PACKAGE_DIRECTORIES,
+  TRUST_FILE,
+];
 
 /** Every link of the agent directory. `privatePackages` moves pi packages into the domain (S5). */
 export function agentLinks(roots: Roots, options: { privatePackages: boolean }): Link[] {
@@ -155,7 +164,7 @@ export function frontLinks(roots: Roots, sharedLinks: readonly string[]): { name
     target: `${roots.shared}/${name}`,
   }));
   const { sharedAgent } = pathsOf(roots);
-  const agent = [...SHARED_FILES, ...SHARED_DIRECTORIES, ...PACKAGE_DIRECTORIES, TRUST_FILE].map((name) => ({
+  const agent = SHARED_AGENT_NAMES.map((name) => ({
     name: `.pi/agent/${name}`,
     target: `${sharedAgent}/${name}`,
   }));

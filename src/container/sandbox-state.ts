@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
-import { pathsOf, type Roots, TRUST_FILE } from '../agent-dir/index.ts';
+import { type Link, pathsOf, type Roots, TRUST_FILE } from '../agent-dir/index.ts';
 import type { Clock } from '../lib/clock.ts';
-import { OperationError } from '../lib/errors.ts';
+import { messageOf, OperationError } from '../lib/errors.ts';
 import { LinkKeeper } from './keeper/link-keeper.ts';
 import { TrustSync } from './keeper/trust-sync.ts';
 import { SandboxLog } from './sandbox-log.ts';
@@ -11,6 +11,7 @@ import { linkCompileCache } from './setup/compile-cache.ts';
 import { buildFront } from './setup/front.ts';
 import { buildHome } from './setup/home.ts';
 import { type PublishedMerge, publishMerge, removeMerge } from './setup/merge.ts';
+import { keepOthers } from './setup/other-files.ts';
 import { prepareSharedState } from './setup/shared-state.ts';
 
 /** A volume belongs to another uid than the sandbox's: by mistake, or because nobody prepared it yet (S2). */
@@ -37,6 +38,8 @@ export interface Place {
 export class SandboxState {
   readonly roots: Roots;
   readonly log: SandboxLog;
+  private readonly place: Place;
+  private readonly links: readonly Link[];
   private current: PublishedMerge;
   /** How many programs started with each merge and still run. */
   private readonly users = new Map<PublishedMerge, number>();
@@ -44,13 +47,16 @@ export class SandboxState {
   private readonly trust: TrustSync;
 
   private constructor(
-    roots: Roots,
+    place: Place,
     log: SandboxLog,
     merge: PublishedMerge,
+    links: readonly Link[],
     keeper: LinkKeeper,
     trust: TrustSync,
   ) {
-    this.roots = roots;
+    this.place = place;
+    this.roots = place.roots;
+    this.links = links;
     this.log = log;
     this.current = merge;
     this.keeper = keeper;
@@ -71,14 +77,7 @@ export class SandboxState {
     const paths = pathsOf(roots);
     const log = new SandboxLog(paths.sandboxLogs, name, clock);
     const problem = (text: string): void => log.write('setup-problem', { problem: text });
-    for (const made of [
-      await prepareSharedState(roots, sharedLinks),
-      buildHome(roots, sharedLinks, `${image}/skel`),
-      buildFront(roots, sharedLinks),
-    ]) {
-      for (const path of made.moved) log.write('moved-aside', { path });
-      for (const text of made.problems) problem(text);
-    }
+    await makeLinks(place, sharedLinks, log);
     const links = buildAgentDirectory(roots, { privatePackages }, problem);
     const keeper = new LinkKeeper(paths.agent, links, (event, link, detail) =>
       log.write(event, { link, detail }),
@@ -87,7 +86,7 @@ export class SandboxState {
     const [own, shared] = [`${paths.agent}/${TRUST_FILE}`, `${paths.sharedAgent}/${TRUST_FILE}`];
     const trust = new TrustSync(own, shared, (text) => log.write('trust-problem', { problem: text }));
     await trust.start();
-    return new SandboxState(roots, log, merge, keeper, trust);
+    return new SandboxState(place, log, merge, links, keeper, trust);
   }
 
   get merge(): PublishedMerge {
@@ -99,6 +98,10 @@ export class SandboxState {
     const before = this.current;
     this.current = await publishMerge(this.roots, tar, sha256);
     if (!this.users.has(before)) removeMerge(before);
+    // Beside the start, which needs none of them in its first moments: what somebody has broken since is mended (S14).
+    void makeLinks(this.place, this.current.config.sharedLinks, this.log).catch((error: unknown) =>
+      this.log.write('setup-problem', { problem: messageOf(error) }),
+    );
     return sha256 !== before.sha256;
   }
 
@@ -117,6 +120,25 @@ export class SandboxState {
   /** Puts away what still stands in the wrong place, before the container goes (S4). */
   async close(): Promise<void> {
     await Promise.all([this.keeper.stop(), this.trust.stop()]);
+    const { kept, problems } = keepOthers(this.roots, this.links);
+    for (const name of kept) this.log.write('kept-in-domain', { name });
+    for (const problem of problems) this.log.write('not-kept', { problem });
+  }
+}
+
+/** Links of the shared volume, the home and `/home/pi`; made as often as one likes, each step only where it is needed. */
+async function makeLinks(
+  { roots, image }: Place,
+  sharedLinks: readonly string[],
+  log: SandboxLog,
+): Promise<void> {
+  for (const made of [
+    await prepareSharedState(roots, sharedLinks),
+    buildHome(roots, sharedLinks, `${image}/skel`),
+    buildFront(roots, sharedLinks),
+  ]) {
+    for (const path of made.moved) log.write('moved-aside', { path });
+    for (const problem of made.problems) log.write('setup-problem', { problem });
   }
 }
 

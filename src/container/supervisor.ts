@@ -162,7 +162,7 @@ export class Supervisor {
     this.note('started', { id: request.id, program: request.program, pid: program.pid });
     const exited = await relay(connection, program, request.program === 'pi');
     this.note('exited', { id: request.id, ...exited });
-    if (request.program === 'pi') await this.tellChanges(connection);
+    if (request.program !== 'command') await this.tellChanges(connection);
     connection.send({ type: 'exited', value: exited });
     await finish(connection);
   }

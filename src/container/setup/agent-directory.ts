@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { agentLinks, type Link, pathsOf, type Roots } from '../../agent-dir/index.ts';
 import { messageOf } from '../../lib/errors.ts';
+import { otherLinks } from './other-files.ts';
 import { placeLink } from './place-link.ts';
 
 /**
@@ -16,7 +17,8 @@ export function buildAgentDirectory(
 ): Link[] {
   const { agent } = pathsOf(roots);
   mkdirSync(agent, { recursive: true, mode: 0o700 });
-  const links = agentLinks(roots, options);
+  const own = agentLinks(roots, options);
+  const links = [...own, ...otherLinks(roots, own)];
   for (const link of links) {
     if (link.behind === 'directory' && !existsSync(link.target)) {
       try {

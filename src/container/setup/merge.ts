@@ -9,7 +9,14 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { CONFIG_DIRECTORIES, MERGED_FILES, pathsOf, type Roots } from '../../agent-dir/index.ts';
+import { basename } from 'node:path';
+import {
+  CONFIG_DIRECTORIES,
+  CONFIG_FILES,
+  MERGED_FILES,
+  pathsOf,
+  type Roots,
+} from '../../agent-dir/index.ts';
 import { hasCode, messageOf, OperationError } from '../../lib/errors.ts';
 import { SandboxConfig } from '../../wire/index.ts';
 import { makeReadOnly, removeTree } from './read-only-tree.ts';
@@ -22,6 +29,8 @@ export interface PublishedMerge {
   sha256: string;
   /** Directory with the files as they arrived, to tell later what a session changed. */
   pristine: string;
+  /** Files below `config/` as they arrived: pi reads and writes those very files. */
+  configFiles: ReadonlyMap<string, Buffer>;
   config: SandboxConfig;
 }
 
@@ -45,7 +54,7 @@ export async function publishMerge(roots: Roots, tar: Buffer, sha256: string): P
     for (const name of CONFIG_DIRECTORIES) makeReadOnly(`${pristine}/config/${name}`);
     const config = readSandboxConfig(`${pristine}/sandbox.json`);
     replaceAll(roots, pristine);
-    return { sha256, pristine, config };
+    return { sha256, pristine, configFiles: readConfigFiles(pristine), config };
   } catch (error) {
     removeTree(pristine);
     if (!hasCode(error, 'ENOSPC')) throw error;
@@ -54,6 +63,11 @@ export async function publishMerge(roots: Roots, tar: Buffer, sha256: string): P
       cause: error,
     });
   }
+}
+
+function readConfigFiles(pristine: string): Map<string, Buffer> {
+  const files = CONFIG_FILES.map((name) => `${pristine}/config/${name}`).filter((path) => existsSync(path));
+  return new Map(files.map((path) => [basename(path), readFileSync(path)]));
 }
 
 /** Gives the memory of a merge back that nothing uses any more. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { MERGED_FILES, type Roots } from '../../agent-dir/index.ts';
+import { CONFIG_FILES, MERGED_FILES, type Roots } from '../../agent-dir/index.ts';
 import { readRegularFile } from '../../lib/bounded-read.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
@@ -23,17 +23,27 @@ export interface SessionChange {
  * the user is told which they are (S8).
  */
 export async function sessionChanges(roots: Roots, merge: PublishedMerge): Promise<SessionChange[]> {
-  const changes = await Promise.all(MERGED_FILES.map((file) => changeOf(roots, merge, file)));
+  const changes = await Promise.all([
+    ...MERGED_FILES.map(async (file) => {
+      const [before, after] = [
+        await read(`${merge.pristine}/${file}`),
+        await read(`${roots.memory}/${file}`),
+      ];
+      return changeOf(file, before, after);
+    }),
+    ...CONFIG_FILES.map(async (file) => {
+      const before = merge.configFiles.get(file)?.toString('utf8');
+      return changeOf(file, before, await read(`${merge.pristine}/config/${file}`));
+    }),
+  ]);
   return changes.filter((change) => change !== undefined);
 }
 
-async function changeOf(
-  roots: Roots,
-  merge: PublishedMerge,
+function changeOf(
   file: string,
-): Promise<SessionChange | undefined> {
-  const before = await read(`${merge.pristine}/${file}`);
-  const after = await read(`${roots.memory}/${file}`);
+  before: string | undefined,
+  after: string | undefined,
+): SessionChange | undefined {
   if (before === after) return undefined;
   if (!file.endsWith('.json')) return { file, keys: [] };
   const [was, is] = [parse(before), parse(after)];

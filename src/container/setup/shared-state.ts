@@ -1,5 +1,12 @@
+import { lstatSync, unlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { pathsOf, type Roots, SHARED_HOME_LINKS, signInLinks } from '../../agent-dir/index.ts';
+import {
+  pathsOf,
+  type Roots,
+  SHARED_AGENT_NAMES,
+  SHARED_HOME_LINKS,
+  signInLinks,
+} from '../../agent-dir/index.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { LockTakenError, takeLock } from '../../lib/kernel-lock.ts';
 import { placeLink } from './place-link.ts';
@@ -60,11 +67,29 @@ function makeAll(
   for (const name of [...SHARED_HOME_LINKS, ...sharedLinks]) {
     trying(() => inRealDirectory(roots.shared, `${roots.shared}/${name}`, () => undefined));
   }
+  trying(() =>
+    inRealDirectory(roots.shared, pathsOf(roots).sharedAgent, (directory) =>
+      removePlantedLinks(directory, result),
+    ),
+  );
   for (const { name, target } of signInLinks(roots)) {
     const path = `${roots.shared}/${name}`;
     trying(() => {
       const aside = atRealPath(roots.shared, path, (real) => placeLink(real, target));
       if (aside !== undefined) result.moved.push(`${dirname(path)}/${aside.split('/').at(-1)}`);
     });
+  }
+}
+
+/**
+ * Nothing of ours is a link in the shared agent directory. One that another domain planted there could make this
+ * domain's pi read a file of its own as a login, or write a login over it.
+ */
+function removePlantedLinks(directory: string, result: SharedStateResult): void {
+  for (const name of SHARED_AGENT_NAMES) {
+    const path = `${directory}/${name}`;
+    if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) continue;
+    unlinkSync(path);
+    result.problems.push(`${name} in the shared agent directory was a link and has been removed`);
   }
 }
