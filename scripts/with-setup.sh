@@ -1,10 +1,10 @@
 #!/bin/sh
-# What `npm run demo`, `npm test` and `npm run bench` begin with on any machine (S23): the dependencies, an engine,
+# What `npm run demo`, `npm test`, `npm run bench` and `npm run faults` begin with on any machine (S23): the dependencies, an engine,
 # the build; then the script of that name. Node 24 comes from the npm package `node`, so that the system's own Node
 # does not matter. PI_SANDBOX_SETUP=no forbids installing an engine.
 set -eu
 cd "$(dirname "$0")/.."
-task=${1:?usage: with-setup.sh demo|test|bench [arguments]}
+task=${1:?usage: with-setup.sh demo|test|bench|faults [arguments]}
 shift
 
 say() { printf 'pi-sandbox: %s\n' "$*" >&2; }
