@@ -148,6 +148,19 @@ describe('a hostile domain', () => {
     await here.engine.command(['rm', '-f', container]);
     expect(await here.run(['logs', project])).toMatchObject({ exitCode: 0, stdout: '' });
   });
+
+  it('S15: any number of planted logs leaves ps --all its answer', async () => {
+    const project = here.project();
+    await inRed(
+      'cd ~/.pi/domain/logs/sandboxes; seq -f "x%g.jsonl" 20000 | xargs touch; mkfifo y.jsonl',
+      project,
+    );
+    const container = await sandboxOf(here, project);
+    await here.run(['stop', project]);
+    const { exitCode, stdout } = await here.run(['ps', '--all']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain(container);
+  });
 });
 
 describe('a hostile repository', () => {

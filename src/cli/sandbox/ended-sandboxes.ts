@@ -15,12 +15,17 @@ export interface EndedSandbox {
 
 /** More volumes than this are not looked at in one call (rule 7). */
 const MAX_VOLUMES = 200;
-/** From each log its last line is enough: it has the reason, or the supervisor was killed before it could write one. */
+/**
+ * From each log its last line is enough: it has the reason, or the supervisor was killed before it could write one.
+ * A sandbox can leave files of any number and length there: of each domain the newest are looked at (rule 7).
+ */
 const READ_LOGS = `
-for log in /volumes/*/logs/sandboxes/*.jsonl; do
-  [ -f "$log" ] && [ ! -L "$log" ] || continue
-  printf '%s\\t' "$log"; tail -n 1 "$log" | tail -c 4096; echo
-done
+for domain in /volumes/*; do
+  find "$domain/logs/sandboxes" -maxdepth 1 -name '*.jsonl' -type f -printf '%T@\\t%p\\0' 2>/dev/null |
+    sort -zrn | head -zn 300 | cut -zf 2-
+done | xargs -0r sh -c 'for log do
+  printf "%s\\t" "$log"; tail -c 4096 "$log" | tail -n 1; echo
+done' logs
 `;
 
 /**
