@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import * as z from 'zod/mini';
 import { makeStateDirectory, writeFileAtomic } from '../../lib/atomic-file.ts';
 import { ConfigError } from '../../lib/errors.ts';
+import { takeLock } from '../../lib/kernel-lock.ts';
 import type { CanonicalPath } from './host-path.ts';
 import { canonicalJson, type Json, parseObject } from './json.ts';
 import type { Config } from './load.ts';
@@ -14,6 +15,8 @@ import type { ConsentItem } from './project-level.ts';
 
 const VERSION = 1;
 const MAX_BYTES = 4 * 1024 * 1024;
+/** Others hold the lock for one read and one write. */
+const LOCK_MS = 5_000;
 
 const Grant = z.object({
   kind: z.enum(['mcp-server', 'model-provider']),
@@ -49,14 +52,27 @@ export async function grantConsent(
   items: readonly ConsentItem[],
 ): Promise<void> {
   const path = consentPath(config);
-  const projects = await readFile(path);
+  await makeStateDirectory(config.directory);
+  // Two starts may be agreed to at the same moment: neither answer may be lost.
+  const lock = await takeLock(`${path}.lock`, { waitMs: LOCK_MS });
+  try {
+    await writeFileAtomic(path, withGrants(await readFile(path), project, items));
+  } finally {
+    lock.release();
+  }
+}
+
+function withGrants(
+  projects: Map<string, z.infer<typeof Grant>[]>,
+  project: CanonicalPath,
+  items: readonly ConsentItem[],
+): string {
   const kept = (projects.get(project) ?? []).filter(
     (grant) => !items.some(({ kind, name }) => kind === grant.kind && name === grant.name),
   );
   projects.set(project, [...kept, ...items.map(({ kind, name, hash }) => ({ kind, name, hash }))]);
   const content: Json = { version: VERSION, projects: Object.fromEntries(projects) };
-  await makeStateDirectory(config.directory);
-  await writeFileAtomic(path, `${canonicalJson(content)}\n`);
+  return `${canonicalJson(content)}\n`;
 }
 
 function consentPath(config: Config): string {

@@ -298,6 +298,14 @@ describe('the project level is untrusted', () => {
     expect(json(await merge(), 'mcp.json')).toEqual({ mcpServers: { x: { command: 'theirs', timeout: 1 } } });
   });
 
+  it('S8: two answers given at the same moment are both remembered', async () => {
+    await ofProject('mcp.json', { mcpServers: { a: { command: 'a' }, b: { command: 'b' } } });
+    const { config, consentNeeded } = await merge();
+    expect(consentNeeded).toHaveLength(2);
+    await Promise.all(consentNeeded.map((item) => grantConsent(config, project, [item])));
+    expect((await merge()).consentNeeded).toEqual([]);
+  });
+
   it('S8: a model provider, which could send keys elsewhere or run a command, needs consent too', async () => {
     await global('models.json', { providers: { anthropic: { apiKey: '$KEY' } } });
     await ofProject('models.json', { providers: { anthropic: { baseUrl: 'https://evil.example' } } });
