@@ -133,10 +133,22 @@ async function refusalOf(path: CanonicalPath, facts: RefusalFacts): Promise<stri
   const config = await canonicalPath(facts.configDirectory);
   if (isWithin(config, path)) return `the configuration directory ${config} lies in it`;
   if (isWithin(path, config)) return `it lies in the configuration directory ${config}`;
+  const data = await engineDataAround(path, home);
+  if (data !== undefined) return `it lies in ${data}, where an engine keeps images and volumes`;
   for (const socket of facts.engineSockets ?? []) {
     if (isWithin(await canonicalPath(socket), path)) return `the engine's socket ${socket} lies in it`;
   }
   return undefined;
+}
+
+/** Where engines keep everybody's volumes, the shared login among them; those of the user's own lie in the home. */
+const ENGINE_DATA = ['/var/lib/docker', '/var/lib/containers'];
+const ENGINE_DATA_OF_USER = ['.local/share/docker', '.local/share/containers'];
+
+async function engineDataAround(path: CanonicalPath, home: string): Promise<string | undefined> {
+  const roots = [...ENGINE_DATA, ...ENGINE_DATA_OF_USER.map((directory) => resolve(home, directory))];
+  const real = await Promise.all(roots.map((root) => canonicalPath(root)));
+  return real.find((root) => isWithin(path, root));
 }
 
 export interface UserFacts {

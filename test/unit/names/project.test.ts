@@ -99,6 +99,10 @@ describe('projects that are refused', () => {
     '/users/me/.config/pi-sandbox/config',
     '/srv/engine',
     '/srv',
+    '/var/lib/docker/volumes/pi-agent-state/_data',
+    '/var/lib/containers/storage',
+    '/users/me/.local/share/docker/volumes',
+    '/users/me/.local/share/containers',
   ])('S17: %s is refused without --force', async (text) => {
     await expect(requireSafeProject(project(text), facts)).rejects.toThrow(UsageError);
     await expect(requireSafeProject(project(text), facts, true)).resolves.toBeUndefined();
@@ -113,6 +117,8 @@ describe('projects that are refused', () => {
     '/var/www/x',
     '/run/media/me/disk',
     '/users/me/x',
+    '/users/me/.local/share/x',
+    '/var/lib/x',
     '/binary',
     '/srv/x',
   ])('S17: %s is fine', async (text) => {
