@@ -68,6 +68,11 @@ await Promise.all([
   build({
     ...common,
     ...script,
+    entryPoints: { 'container/login-guard': 'src/agent/login-guard.ts' },
+  }),
+  build({
+    ...common,
+    ...script,
     entryPoints: { 'cli/main': 'src/cli/main.ts' },
     external: ['fs-native-extensions'],
     plugins: [lazyModules()],

@@ -88,8 +88,7 @@ export interface Link {
   readonly owner: 'shared' | 'domain' | 'sessions' | 'memory';
 }
 
-const SHARED_FILES = ['auth.json', 'models-store.json'];
-const SHARED_DIRECTORIES = ['bin'];
+const SHARED_FILES = ['auth.json'];
 const PACKAGE_DIRECTORIES = ['npm', 'git'];
 /** Files of the merged configuration that pi reads and writes (S8). */
 export const MERGED_FILES = ['settings.json', 'mcp.json', 'models.json', 'AGENTS.md'];
@@ -97,7 +96,15 @@ export const MERGED_FILES = ['settings.json', 'mcp.json', 'models.json', 'AGENTS
 export const CONFIG_FILES = ['keybindings.json', 'SYSTEM.md', 'APPEND_SYSTEM.md'];
 /** Folders of the merged configuration that every Session can read and none should change (S8). */
 export const CONFIG_DIRECTORIES = ['extensions', 'skills', 'prompts', 'themes'];
-const DOMAIN_FILES = ['MEMORY.md', 'USER.md', 'crashes.json', 'mcp.log', 'mcp.log.1', 'pi-debug.log'];
+const DOMAIN_FILES = [
+  'MEMORY.md',
+  'USER.md',
+  'crashes.json',
+  'mcp.log',
+  'mcp.log.1',
+  'pi-debug.log',
+  'models-store.json',
+];
 const DOMAIN_DIRECTORIES = [
   'multi-agent-sessions',
   'work',
@@ -107,18 +114,14 @@ const DOMAIN_DIRECTORIES = [
   'okf-memory',
   'agents',
   'tmp',
+  'bin',
 ];
 
 /** File of the agent directory that is no link but a private copy kept in step with the shared one (S4). */
 export const TRUST_FILE = 'trust.json';
 
 /** What pi keeps in the shared volume's agent directory. */
-export const SHARED_AGENT_NAMES = [
-  ...SHARED_FILES,
-  ...SHARED_DIRECTORIES,
-  ...PACKAGE_DIRECTORIES,
-  TRUST_FILE,
-];
+export const SHARED_AGENT_NAMES = [...SHARED_FILES, ...PACKAGE_DIRECTORIES, TRUST_FILE];
 
 /** Every link of the agent directory. `privatePackages` moves pi packages into the domain (S5). */
 export function agentLinks(roots: Roots, options: { privatePackages: boolean }): Link[] {
@@ -130,7 +133,6 @@ export function agentLinks(roots: Roots, options: { privatePackages: boolean }):
     : [sharedAgent, 'shared'];
   return [
     ...links(SHARED_FILES, sharedAgent, 'file', 'shared'),
-    ...links(SHARED_DIRECTORIES, sharedAgent, 'directory', 'shared'),
     ...links(PACKAGE_DIRECTORIES, packages[0], 'directory', packages[1]),
     { name: 'sessions', target: roots.sessions, behind: 'directory', owner: 'sessions' },
     ...links(MERGED_FILES, roots.memory, 'file', 'memory'),

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { type Link, pathsOf, type Roots, TRUST_FILE } from '../agent-dir/index.ts';
 import type { Clock } from '../lib/clock.ts';
 import { messageOf, OperationError } from '../lib/errors.ts';
@@ -70,9 +70,11 @@ export class SandboxState {
   static async setUp(place: Place, tar: Buffer, sha256: string): Promise<SandboxState> {
     const { roots, user, clock, image } = place;
     checkOwners(roots, user);
+    checkOldHistory(roots);
     writeAccounts(roots, user);
     linkCompileCache(roots, image, user.uid);
     const merge = await publishMerge(roots, tar, sha256);
+    checkMounts(merge.config.mounted);
     const { name, privatePackages, sharedLinks } = merge.config;
     const paths = pathsOf(roots);
     const log = new SandboxLog(paths.sandboxLogs, name, clock);
@@ -152,5 +154,33 @@ function checkOwners(roots: Roots, user: User): void {
       `the ${volume} volume at ${path} belongs to uid ${owner}, but this sandbox runs as uid ${user.uid}`,
       { hint: `pi-sandbox volumes chown ${user.uid}:${user.gid}` },
     );
+  }
+}
+
+/**
+ * Until domains had volumes of their own, all history lay in the shared one. It is to be out of every sandbox's reach
+ * (S12): where it is not yet, the volumes have not been prepared.
+ */
+function checkOldHistory(roots: Roots): void {
+  const old = `${pathsOf(roots).sharedAgent}/sessions`;
+  let names: string[];
+  try {
+    names = readdirSync(old);
+  } catch {
+    return;
+  }
+  if (names.length === 0) return;
+  throw new ForeignVolumeError(`history from before domains had their own can be read at ${old}`, {
+    hint: 'it is put out of reach by the engine; start again, or move it away by hand',
+  });
+}
+
+/** Another sandbox may have exchanged a folder of the project between the host's look at it and the mount (S17). */
+function checkMounts(mounted: PublishedMerge['config']['mounted']): void {
+  for (const { path, inode } of mounted) {
+    if (String(statSync(path, { bigint: true }).ino) === inode) continue;
+    throw new OperationError(`${path} was exchanged for something else while the sandbox was being made`, {
+      hint: 'see what writes there (another sandbox?), then start again',
+    });
   }
 }

@@ -23,5 +23,7 @@ export const SandboxConfig = z.object({
   trustHostCertificates: z.boolean(),
   /** Every source of the merged settings' `packages`, so that pi may go online to install a missing one (S8). */
   packages: z.array(z.string()),
+  /** Host folders as they were looked at before they were mounted; none where that can't be compared (S17). */
+  mounted: z.array(z.object({ path: z.string(), inode: z.string() })),
 });
 export type SandboxConfig = z.infer<typeof SandboxConfig>;

@@ -58,7 +58,7 @@ describe('S1: the volumes', () => {
       Mounts.map(({ Name, Source, Destination }: Record<string, string>) => [Destination, Name ?? Source]),
     );
     expect(mounted).toEqual({
-      '/home/pi': volume('pi-agent-state'),
+      '/run/pi-agent-state': volume('pi-agent-state'),
       '/home/pi/.pi/agent/sessions': volume('pi-sessions-default'),
       '/home/pi/.pi/domain': volume('pi-domain-state-default'),
       [project]: project,
@@ -95,18 +95,38 @@ describe('S1: the volumes', () => {
       await here.engine.command(['volume', 'create', name]);
       await onVolume(name, `mkdir -p .pi/agent; echo mine > old.txt; chown -hR ${owner} . ; chmod 0750 .`);
     }
-    const result = await shell('cat /home/pi/old.txt ~/.pi/agent/sessions/old.txt ~/.pi/domain/old.txt', [
-      '--domain',
-      'old',
-    ]);
+    const result = await shell(
+      'cat /run/pi-agent-state/old.txt ~/.pi/agent/sessions/old.txt ~/.pi/domain/old.txt',
+      ['--domain', 'old'],
+    );
     expect(result).toMatchObject({ exitCode: 2 });
     here.configure('.env', 'DOMAINS=default,old\nDEFAULT_DOMAIN=default\n');
-    const adopted = await shell('cat /home/pi/old.txt ~/.pi/agent/sessions/old.txt ~/.pi/domain/old.txt', [
-      '--domain',
-      'old',
-    ]);
+    const adopted = await shell(
+      'cat /run/pi-agent-state/old.txt ~/.pi/agent/sessions/old.txt ~/.pi/domain/old.txt',
+      ['--domain', 'old'],
+    );
     expect(adopted).toMatchObject({ exitCode: 0, stdout: 'mine\nmine\nmine\n' });
     expect(await onVolume(names[2] ?? '', 'stat -c "%u %a" .')).toBe(`${uid} 750`);
+  });
+
+  it('S12: history from before domains had their own is nobody’s to read, until it is migrated', async () => {
+    await shell('true');
+    await here.run(['stop', '--all']);
+    const place = '.pi/agent/sessions/--home-me--';
+    await onVolume(
+      volume('pi-agent-state'),
+      `mkdir -p ${place}; echo words > ${place}/a.jsonl; chown -hR ${owner} .pi`,
+    );
+    const look = await shell(
+      `cd /run/pi-agent-state/.pi/agent; ls sessions; cat sessions/*/*; grep -r words /run/pi-agent-state`,
+    );
+    expect(look.stdout).not.toContain('words');
+    expect(look.stderr).toContain('Permission denied');
+    await here.run(['stop', '--all']);
+    await here.run(['volumes', 'chown', owner, '--yes']);
+    expect(
+      await onVolume(volume('pi-agent-state'), `cat ${place}/a.jsonl; stat -c %a .pi/agent/sessions`),
+    ).toBe('words\n700');
   });
 
   it('S1: a start that died between making and preparing the volumes is made good by the next', async () => {
@@ -168,11 +188,8 @@ describe('S2: whose the volumes are', () => {
     const { stdout } = await shell(script);
     for (const line of stdout.trimEnd().split('\n')) expect(line.split(' ')[0]).toBe(String(uid));
     await here.run(['stop', project]);
-    const inside = await onVolume(
-      volume('pi-agent-state'),
-      'stat -c %u . .pi .pi/agent .pi/agent/sessions .pi/domain',
-    );
-    expect(inside.split('\n')).toEqual(Array(5).fill(String(uid)));
+    const inside = await onVolume(volume('pi-agent-state'), 'stat -c %u . .pi .pi/agent');
+    expect(inside.split('\n')).toEqual(Array(3).fill(String(uid)));
   });
 
   it('S1: a start killed at any moment leaves what the next one can use', async () => {

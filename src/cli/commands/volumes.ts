@@ -59,7 +59,7 @@ const CHOWN = `
 set -eu
 owner=$1; shift
 for volume in "$@"; do
-  find "$volume" -xdev -exec chown -h "$owner" -- {} +
+  find "$volume" -xdev -path "$volume/.pi/agent/sessions" -prune -o -exec chown -h "$owner" -- {} +
 done
 `;
 

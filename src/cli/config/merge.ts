@@ -67,6 +67,7 @@ export async function mergeSessionConfig(options: MergeOptions): Promise<Session
       privatePackages: config.PRIVATE_PACKAGES,
       trustHostCertificates: certificates !== undefined,
       packages,
+      mounted: [],
     },
   };
 }

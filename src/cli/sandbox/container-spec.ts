@@ -71,8 +71,6 @@ export function containerSpec(
       { target: '/run', sizeBytes: MEBIBYTE, mode: 0o755 },
       { target: '/var/tmp', sizeBytes: VAR_TMP_BYTES, mode: 0o1777 },
       ...FRONT_DIRECTORIES.map((target) => ({ target, sizeBytes: FRONT_TMPFS_BYTES, mode: 0o755, ...owned })),
-      // Where history lay before it was the domain's own; nobody is to see what is left there (S12).
-      { target: `${roots.shared}/.pi/agent/sessions`, sizeBytes: MEBIBYTE, mode: 0o700, ...owned },
     ],
     network,
     limits: {

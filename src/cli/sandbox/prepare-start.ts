@@ -8,11 +8,11 @@ import { type CommandContext, openContext } from '../context.ts';
 import { info, warn } from '../ui/report.ts';
 import type { ContainerOptions } from './container-spec.ts';
 import type { Opening } from './greeting.ts';
+import { gitMounts, mountedFolders } from './host-mounts.ts';
 import { type ImagePlan, planImage } from './image.ts';
 import { buildWithProgress } from './image-on-demand.ts';
 import type { StartPlan } from './open-sandbox.ts';
 import { requireSafeProject, resolveProject, sandboxUser } from './project.ts';
-import { gitCommonDirectory, gitHooksDirectory } from './project-git.ts';
 import { type Sandbox, sandboxOf } from './sandbox.ts';
 import { type MergeForStart, mergeForStart } from './session-merge.ts';
 import {
@@ -64,8 +64,11 @@ export async function prepareStart(
     config,
   });
   const sandbox = sandboxOf(config, domain, project, user);
+  const mounts = gitMounts(project.canonical, config.PROTECT_GIT);
+  mounts.catch(() => undefined);
   const merged = mergeForStart(config, domain, project, sandbox.name, {
     interactive: choice.terminal,
+    mounted: mounts.then((found) => mountedFolders(engine, project.canonical, found)),
     ...(options.trustProjectConfig === undefined ? {} : { trustProjectConfig: options.trustProjectConfig }),
   });
   let planned: ImagePlan | undefined;
@@ -75,7 +78,7 @@ export async function prepareStart(
   const plan: StartPlan = {
     engine,
     sandbox,
-    options: containerOptions(context, sandbox, merged, options),
+    options: containerOptions(context, mounts, merged, options),
     onlyForNew: onlyForNew(options),
     network: networkMode(options, config),
     image: () => image().name,
@@ -91,14 +94,11 @@ export async function prepareStart(
 
 async function containerOptions(
   { config, engine, env }: CommandContext,
-  { project }: Sandbox,
+  gitMounts: Promise<MountSpec[]>,
   merged: Promise<MergeForStart>,
   options: StartOptions,
 ): Promise<ContainerOptions> {
-  const mounts = [
-    ...(await gitMounts(project.canonical, config.PROTECT_GIT)),
-    ...mountsFromFlags(options.mount),
-  ];
+  const mounts = [...(await gitMounts), ...mountsFromFlags(options.mount)];
   const { merge } = await merged;
   return {
     memoryBytes: await memoryLimit(options, config, engine),
@@ -112,21 +112,6 @@ async function containerOptions(
       ...(env.TZ === undefined ? {} : { TZ: env.TZ }),
     },
   };
-}
-
-/** A worktree's or submodule's git directory, said so, and the hooks read-only (S17). */
-async function gitMounts(project: Sandbox['project']['canonical'], protect: boolean): Promise<MountSpec[]> {
-  const mounts: MountSpec[] = [];
-  const common = await gitCommonDirectory(project);
-  const directory = common !== undefined && 'directory' in common ? common.directory : undefined;
-  if (common !== undefined && 'refused' in common) warn(common.refused);
-  if (directory !== undefined) {
-    info(`mounting the project's git directory ${directory} too`);
-    mounts.push({ type: 'bind', source: directory, target: directory });
-  }
-  const hooks = protect ? await gitHooksDirectory(project, directory) : undefined;
-  if (hooks !== undefined) mounts.push({ type: 'bind', source: hooks, target: hooks, readOnly: true });
-  return mounts;
 }
 
 async function openingOf(

@@ -1,3 +1,4 @@
+import type { SandboxConfig } from '../../wire/index.ts';
 import {
   type Config,
   type DomainId,
@@ -25,7 +26,11 @@ export async function mergeForStart(
   domain: DomainId,
   project: Project,
   name: string,
-  options: { trustProjectConfig?: boolean; interactive: boolean },
+  options: {
+    trustProjectConfig?: boolean;
+    interactive: boolean;
+    mounted: Promise<SandboxConfig['mounted']>;
+  },
 ): Promise<MergeForStart> {
   const ask = { config, domain, project: project.canonical, env: process.env, name };
   const trusted = options.trustProjectConfig === true;
@@ -40,5 +45,6 @@ export async function mergeForStart(
     merge = await mergeSessionConfig(ask);
   }
   for (const line of merge.warnings) warn(line);
+  merge = { ...merge, sandbox: { ...merge.sandbox, mounted: await options.mounted } };
   return { merge, packed: await packMerge(merge) };
 }

@@ -6,6 +6,9 @@ import { domainLabels, LABELS, type Sandbox } from './sandbox.ts';
 /** In each volume that was prepared: an empty one would get the image's owner again at the next mount. */
 const MARKER = '.pi-sandbox-volume';
 
+/** A user that no sandbox runs as, and that engines without root can map. */
+export const LEGACY_OWNER = '65533:65533';
+
 /** Side by side, so that no mount hides another's root directory. */
 const TARGETS = {
   agentState: '/volumes/agent-state',
@@ -15,8 +18,8 @@ const TARGETS = {
 
 /**
  * Prepares empty volumes for a user: the root directory's owner and the marker. A volume that holds any file and no
- * marker was made by somebody else and is adopted as it is (S1). In every shared volume the places where others are
- * mounted get the owner of its root, for the engine would make missing ones root's (S2).
+ * marker was made by somebody else and is adopted as it is (S1). What lies in the shared volume from the time when all
+ * history was there is nobody's to read in a sandbox, whichever domain it belongs to, until it is migrated (S12).
  * Arguments: owner, then one directory each.
  */
 const PREPARE = `
@@ -28,12 +31,10 @@ for root in "$@"; do
     touch "$root/${MARKER}"; chown -h "$owner" "$root/${MARKER}"
   fi
   case $root in */agent-state)
-    of_root=$(stat -c %u:%g "$root")
-    for directory in .pi .pi/agent .pi/agent/sessions .pi/domain; do
-      [ ! -L "$root/$directory" ] || break
-      mkdir -p "$root/$directory"
-      [ "$(stat -c %u "$root/$directory")" != 0 ] || { chown -h "$of_root" "$root/$directory"; chmod 0700 "$root/$directory"; }
-    done ;;
+    legacy=$root/.pi/agent/sessions
+    if [ ! -L "$root/.pi" ] && [ ! -L "$root/.pi/agent" ] && [ ! -L "$legacy" ] && [ -d "$legacy" ]; then
+      chown -h ${LEGACY_OWNER} "$legacy"; chmod 0700 "$legacy"
+    fi ;;
   esac
 done
 `;

@@ -1,4 +1,4 @@
-import { lstatSync, unlinkSync } from 'node:fs';
+import { chmodSync, lstatSync, unlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
 import {
   pathsOf,
@@ -9,11 +9,14 @@ import {
 } from '../../agent-dir/index.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { LockTakenError, takeLock } from '../../lib/kernel-lock.ts';
-import { placeLink } from './place-link.ts';
+import { moveAside, placeLink } from './place-link.ts';
 import { atRealPath, inRealDirectory } from './real-directory.ts';
 
 /** How long a start waits for another domain's start to finish here; after that it goes on without (S3). */
 export const SHARED_STATE_WAIT_MS = 5_000;
+
+/** pi reads these files whole; a larger one is no login. */
+const MAX_FILE_BYTES = 16 * 1024 * 1024;
 
 export interface SharedStateResult {
   /** What stood where a link belongs, and where it is now. */
@@ -68,9 +71,7 @@ function makeAll(
     trying(() => inRealDirectory(roots.shared, `${roots.shared}/${name}`, () => undefined));
   }
   trying(() =>
-    inRealDirectory(roots.shared, pathsOf(roots).sharedAgent, (directory) =>
-      removePlantedLinks(directory, result),
-    ),
+    inRealDirectory(roots.shared, pathsOf(roots).sharedAgent, (directory) => clearPlaces(directory, result)),
   );
   for (const { name, target } of signInLinks(roots)) {
     const path = `${roots.shared}/${name}`;
@@ -82,14 +83,25 @@ function makeAll(
 }
 
 /**
- * Nothing of ours is a link in the shared agent directory. One that another domain planted there could make this
- * domain's pi read a file of its own as a login, or write a login over it.
+ * What stands in the shared agent directory where files and folders of ours belong, and is something else: a link that
+ * another domain planted could make this domain's pi read a file of its own as a login, or write a login over it; a
+ * folder, or a file that nobody may read, would keep every pi from starting.
  */
-function removePlantedLinks(directory: string, result: SharedStateResult): void {
+function clearPlaces(directory: string, result: SharedStateResult): void {
   for (const name of SHARED_AGENT_NAMES) {
     const path = `${directory}/${name}`;
-    if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) continue;
-    unlinkSync(path);
-    result.problems.push(`${name} in the shared agent directory was a link and has been removed`);
+    const facts = lstatSync(path, { throwIfNoEntry: false });
+    if (facts === undefined) continue;
+    const isFile = name.endsWith('.json');
+    if (facts.isSymbolicLink()) {
+      unlinkSync(path);
+      result.problems.push(`${name} in the shared agent directory was a link and has been removed`);
+    } else if (isFile ? !facts.isFile() || facts.size > MAX_FILE_BYTES : !facts.isDirectory()) {
+      const aside = moveAside(path)?.split('/').at(-1) ?? 'gone';
+      result.problems.push(`${name} in the shared agent directory cannot be used; it is now ${aside}`);
+    } else if ((facts.mode & 0o600) !== 0o600) {
+      chmodSync(path, isFile ? 0o600 : 0o700);
+      result.problems.push(`${name} in the shared agent directory could not be read, and can again`);
+    }
   }
 }

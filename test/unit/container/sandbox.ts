@@ -55,6 +55,7 @@ export const CONFIG = {
   privatePackages: false,
   trustHostCertificates: false,
   packages: [],
+  mounted: [],
 };
 
 export type Entry = string | { type: 'symlink' | 'link' | 'character-device'; linkname?: string };

@@ -42,10 +42,11 @@ function launch(
   const cwd = options.cwd ?? join(root, 'project');
   mkdirSync(cwd, { recursive: true });
   const run = spawnSync(join(root, 'pi'), args, { cwd, env: { ...env, ...options.env }, encoding: 'utf8' });
-  const [turn = '', name = '', cli, ...given] = run.stdout.split('\0').slice(0, -1);
+  const [turn = '', name = '', option, guard, cli, ...given] = run.stdout.split('\0').slice(0, -1);
   return {
     turn: turn.replace('turn=', ''),
     name: name.replace('name=', ''),
+    guard: [option, guard],
     cli,
     given,
     stderr: run.stderr,
@@ -102,6 +103,13 @@ describe('the pi launcher', () => {
       ),
     );
     expect(withValue.filter((option) => !patterns.has(option))).toEqual([]);
+  });
+
+  it('S5: loads the login guard before pi itself, for subcommands too', () => {
+    for (const args of [['hello'], ['auth', 'check'], ['--version']]) {
+      const { guard } = launch(place, args);
+      expect(guard).toEqual(['--require', join(place.root, 'login-guard.cjs')]);
+    }
   });
 
   it('S21: always loads the lock extension, before whatever the user gives', () => {
