@@ -6,21 +6,47 @@ import { BRIDGE } from './open-sandbox.ts';
 /** A supervisor that does not answer in this time is shown as such and not waited for (S15). */
 const ANSWER_MS = 2_000;
 
-/** Opens a connection to a running sandbox's supervisor; undefined when it does not answer. */
+interface Answer {
+  connection: FrameConnection;
+  value: unknown;
+}
+
+/** Opens a connection to a running sandbox's supervisor; undefined when it does not answer in time. */
 export async function askSupervisor(
   engine: Engine,
   container: string,
   request: OpenRequest,
-): Promise<{ connection: FrameConnection; value: unknown } | undefined> {
+  answerMs = ANSWER_MS,
+): Promise<Answer | undefined> {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), answerMs);
+  try {
+    // The engine may hang as well as what runs in the container: the exec is part of what is waited for.
+    const tooLate = new Promise<undefined>((resolve) => {
+      late.signal.addEventListener('abort', () => resolve(undefined), { once: true });
+    });
+    return await Promise.race([ask(engine, container, request, late.signal), tooLate]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function ask(
+  engine: Engine,
+  container: string,
+  request: OpenRequest,
+  late: AbortSignal,
+): Promise<Answer | undefined> {
   const session = await engine.containers.exec(container, { command: [BRIDGE] });
   if (session.outcome !== 'running') return undefined;
   session.stderr.resume();
-  const timer = setTimeout(() => session.disconnect(), ANSWER_MS);
+  late.addEventListener('abort', () => session.disconnect(), { once: true });
+  if (late.aborted) session.disconnect();
   const token = await readToken(session);
   const greeting =
     token === undefined ? undefined : await open(session, token, { request, onStatus: () => undefined });
-  clearTimeout(timer);
-  if (greeting?.answer === 'accepted') return { connection: greeting.connection, value: greeting.value };
+  if (greeting?.answer === 'accepted' && !late.aborted)
+    return { connection: greeting.connection, value: greeting.value };
   session.disconnect();
   return undefined;
 }
