@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { lstat, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { readRegularFile } from '../../lib/bounded-read.ts';
 import type { CanonicalPath } from '../config/index.ts';
 import { gitConfigKeys } from './git-config.ts';
 import { gitCommonDirectory } from './project-git.ts';
+import { submoduleDirectories } from './submodules.ts';
 
 /**
  * What a session could leave behind for programs on the host to execute (S17): git runs what its config and hooks
@@ -38,21 +39,28 @@ const HELPER_URL = /^"?\s*[a-z0-9+.-]+::/im;
 export async function rememberHostExecuted(project: CanonicalPath): Promise<HostExecuted> {
   const common = await gitCommonDirectory(project);
   const git = common !== undefined && 'directory' in common ? common.directory : join(project, '.git');
-  const [files, pointers, configs, hooks] = await Promise.all([
+  const [files, pointers, own, modules] = await Promise.all([
     Promise.all(FILES.map((file) => fingerprint(project, file))),
     pointerEntries(project, git),
-    Promise.all(['config', 'config.worktree'].map((file) => gitEntries(git, file))),
-    hookEntries(git),
+    executedByGit(git, ''),
+    moduleEntries(git),
   ]);
-  const entries = new Map([...files.flat(), ...pointers, ...configs.flat(), ...hooks]);
-  return { project, entries };
+  return { project, entries: new Map([...files.flat(), ...pointers, ...own, ...modules]) };
 }
 
 /** One line for each thing that is new, changed or gone since. */
 export async function changesSince(before: HostExecuted): Promise<string[]> {
   const after = await rememberHostExecuted(before.project);
   const names = new Set([...before.entries.keys(), ...after.entries.keys()]);
-  return [...names].filter((name) => before.entries.get(name) !== after.entries.get(name)).sort();
+  return [...names]
+    .filter((name) => before.entries.get(name) !== after.entries.get(name))
+    .filter((name) => name !== '.git' || !isNewRepository(before, after))
+    .sort();
+}
+
+/** `git init` alone makes git execute nothing, and what it could have written into the configuration is named by itself. */
+function isNewRepository(before: HostExecuted, after: HostExecuted): boolean {
+  return !before.entries.has('.git') && after.entries.get('.git')?.startsWith(DIRECTORY) === true;
 }
 
 /** A link, a pipe or a device is itself worth a word: only the fact counts, it is never followed or opened. */
@@ -69,12 +77,37 @@ async function fingerprint(directory: string, file: string): Promise<[string, st
   ];
 }
 
-/** A `.git` file or link, and a `commondir`, lead git to a configuration and hooks that may lie anywhere. */
+const DIRECTORY = 'directory ';
+
+/**
+ * A `.git` file or link, and a `commondir`, lead git to a configuration and hooks that may lie anywhere. A directory is
+ * known by its number: with the hooks in it mounted read-only, a session can still put another in its place.
+ */
 async function pointerEntries(project: string, git: string): Promise<[string, string][]> {
   const facts = await lstat(join(project, '.git')).catch(() => undefined);
-  const pointer = facts === undefined || facts.isDirectory() ? [] : await fingerprint(project, '.git');
+  const pointer: [string, string][] = facts?.isDirectory()
+    ? [['.git', `${DIRECTORY}${facts.ino}`]]
+    : await fingerprint(project, '.git');
   const common = await fingerprint(git, 'commondir');
   return [...pointer, ...common.map(([file, print]): [string, string] => [`.git/${file}`, print])];
+}
+
+/** What the configuration and the hooks of one git directory name; `of` says which one it is. */
+async function executedByGit(git: string, of: string): Promise<[string, string][]> {
+  const [hooks, ...configs] = await Promise.all([
+    hookEntries(git),
+    ...['config', 'config.worktree'].map((file) => gitEntries(git, file)),
+  ]);
+  return [...configs.flat(), ...hooks].map(([name, print]) => [`${of}${name}`, print]);
+}
+
+/** Submodules have git directories of their own, which git on the host uses when it goes through them. */
+async function moduleEntries(git: string): Promise<[string, string][]> {
+  const { directories, all } = await submoduleDirectories(join(git, 'modules'));
+  const entries = await Promise.all(
+    directories.map((directory) => executedByGit(directory, `${relative(git, directory)}: `)),
+  );
+  return all ? entries.flat() : [...entries.flat(), ['more submodules than are looked at', 'yes']];
 }
 
 async function hookEntries(git: string): Promise<[string, string][]> {

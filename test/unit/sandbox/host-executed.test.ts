@@ -39,6 +39,45 @@ describe('what a session leaves for the host to execute', () => {
     expect(named).toEqual(['.git']);
   });
 
+  it('S17: a .git that was moved away, hooks and all, for another with the same content', async () => {
+    const named = await namedAfter((project) => {
+      execFileSync('mv', [join(project, '.git'), join(project, 'other')]);
+      execFileSync('cp', ['-r', join(project, 'other'), join(project, '.git')]);
+    });
+    expect(named).toEqual(['.git']);
+  });
+
+  it('S17: a git init says nothing by itself', async () => {
+    const project = realpathSync(mkdtempSync(join(tmpdir(), 'pi-sandbox-executed-')));
+    onTestFinished(() => rmSync(project, { recursive: true, force: true }));
+    const before = await rememberHostExecuted(CanonicalPath.parse(project));
+    execFileSync('git', ['init', '-q', project]);
+    expect(await changesSince(before)).toEqual([]);
+  });
+
+  it('S17: the configuration and hooks of submodules, also of one in another', async () => {
+    const named = await namedAfter((project) => {
+      for (const name of ['libs/a', 'libs/a/modules/b']) {
+        mkdirSync(join(project, '.git/modules', name, 'hooks'), { recursive: true });
+        writeFileSync(join(project, '.git/modules', name, 'config'), '[core]\nfsmonitor = evil\n');
+      }
+      writeFileSync(join(project, '.git/modules/libs/a/hooks/pre-commit'), 'evil');
+    });
+    expect(named).toEqual([
+      'modules/libs/a/modules/b: git config core.fsmonitor',
+      'modules/libs/a: git config core.fsmonitor',
+      'modules/libs/a: git hook pre-commit',
+    ]);
+  });
+
+  it('S17: that there are more submodules than are looked at', async () => {
+    const named = await namedAfter((project) => {
+      for (let at = 0; at < 60; at++)
+        mkdirSync(join(project, `.git/modules/${at}/hooks`), { recursive: true });
+    });
+    expect(named).toEqual(['more submodules than are looked at']);
+  });
+
   it('S17: a commondir that gives git another configuration', async () => {
     const named = await namedAfter((project) => writeFileSync(join(project, '.git/commondir'), '../evil\n'));
     expect(named).toEqual(['.git/commondir']);
