@@ -26,8 +26,12 @@ export async function ensureNetwork(engine: Engine, sandbox: Sandbox): Promise<s
       isolateContainers: true,
     });
     // Looked for even when we made one: another start may have made one too, at the same moment.
-    const made = await onlyOne(engine, await engine.networks.list({}), name);
-    if (made !== undefined) return made;
+    const after = await engine.networks.list({});
+    const made = await onlyOne(engine, after, name);
+    if (made !== undefined) {
+      clearOld(engine, sandbox.config.INSTALLATION_PREFIX, after, made);
+      return made;
+    }
     if (++tries >= TRIES) break;
   }
   throw new OperationError("no free subnet for the domain's network", {
@@ -61,8 +65,37 @@ function order({ created, id }: NetworkInfo): string {
   return `${created} ${id}`;
 }
 
-/** Removes the installation's networks that no sandbox uses any more; one in use is left. */
-export async function removeUnusedNetworks(engine: Engine, prefix: InstallationPrefix): Promise<string[]> {
+/** Between a network and the first container on it lie moments, and the build of an image at most. */
+const OLD_MS = 60_000;
+
+/**
+ * Sandboxes that end by themselves leave their network: it is used again by the domain's next, or removed here when
+ * another is made, beside the start that makes it. Its age is by the engine's own clock alone; a start that loses a
+ * network all the same makes one again.
+ */
+function clearOld(
+  engine: Engine,
+  prefix: InstallationPrefix,
+  networks: readonly NetworkInfo[],
+  made: string,
+): void {
+  const now = Date.parse(networks.find(({ id }) => id === made)?.created ?? '');
+  const isOld = ({ created }: NetworkInfo): boolean => now - Date.parse(created) > OLD_MS;
+  void removeUnusedNetworks(engine, prefix, isOld).catch(() => undefined);
+}
+
+/** Takes back the network of a sandbox that does not come to be. */
+export async function removeUnusedNetworkOf(engine: Engine, sandbox: Sandbox): Promise<void> {
+  const own = await nameFor(engine, sandbox);
+  await removeUnusedNetworks(engine, sandbox.config.INSTALLATION_PREFIX, ({ name }) => name === own);
+}
+
+/** Removes the installation's networks, or those of them, that no sandbox uses any more; one in use is left. */
+export async function removeUnusedNetworks(
+  engine: Engine,
+  prefix: InstallationPrefix,
+  which: (network: NetworkInfo) => boolean = () => true,
+): Promise<string[]> {
   const [networks, containers] = await Promise.all([
     engine.networks.list({ [LABELS.prefix]: prefix, [LABELS.role]: 'network' }),
     engine.containers.list({ [LABELS.prefix]: prefix, [LABELS.role]: 'sandbox' }),
@@ -74,7 +107,7 @@ export async function removeUnusedNetworks(engine: Engine, prefix: InstallationP
   }
   const removed = await Promise.all(
     networks
-      .filter(({ name }) => !used.has(name))
+      .filter((network) => !used.has(network.name) && which(network))
       .map(async ({ id, name }) => ((await engine.networks.remove(id)) === 'removed' ? [name] : [])),
   );
   return removed.flat();

@@ -80,10 +80,12 @@ const ABANDONED_MS = 10_000;
 /** A helper that was started removes itself; one whose command was killed before that would stay for ever. */
 export async function removeAbandonedHelpers(engine: Engine, prefix: string): Promise<void> {
   const helpers = await engine.containers.list({ [LABELS.prefix]: prefix, [LABELS.role]: HELPER });
-  const before = Date.now() - ABANDONED_MS;
-  const abandoned = helpers.filter(
-    ({ state, createdAt }) => state === 'created' && (createdAt ?? Date.now()) < before,
-  );
+  const waiting = helpers.filter(({ state }) => state === 'created');
+  if (waiting.length === 0) return;
+  // The engine gave them their dates, so only its own clock tells their age.
+  const { systemTime: now } = await engine.system.info();
+  if (now === undefined) return;
+  const abandoned = waiting.filter(({ createdAt }) => now - (createdAt ?? now) > ABANDONED_MS);
   await Promise.all(abandoned.map(({ id }) => engine.containers.remove(id)));
 }
 
