@@ -46,7 +46,7 @@ export async function buildWithProgress(
     });
     progress.done();
   } catch (error) {
-    progress.failed(error);
+    progress.failed(error, { logShown: wishes.verbose === true });
     throw error;
   }
 }

@@ -7,7 +7,8 @@ export interface Progress {
   /** Clears the line so that something else can be printed. */
   pause(): void;
   done(): void;
-  failed(error: unknown): void;
+  /** Prints the log of a build that failed, unless its lines were printed as they came. */
+  failed(error: unknown, options: { logShown: boolean }): void;
 }
 
 export function progressLine(what: string): Progress {
@@ -31,9 +32,9 @@ export function progressLine(what: string): Progress {
       const seconds = Math.round((Date.now() - started) / 1_000);
       stderr.write(`pi-sandbox: ${what}: done in ${seconds} s\n`);
     },
-    failed(error) {
+    failed(error, { logShown }) {
       clear();
-      if (error instanceof ImageBuildError) stderr.write(`${error.log.trimEnd()}\n`);
+      if (error instanceof ImageBuildError && !logShown) stderr.write(`${error.log.trimEnd()}\n`);
     },
   };
 }

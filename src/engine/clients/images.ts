@@ -129,11 +129,26 @@ async function build(transport: Transport, request: BuildRequest): Promise<void>
     for (const part of line.split('\n').filter((piece) => piece.trim() !== '')) request.onProgress?.(part);
   }
   if (failure !== undefined) {
-    throw new ImageBuildError(transport.address, `cannot build image ${first ?? ''}: ${failure}`, log, {
-      status: response.statusCode,
-    });
+    throw new ImageBuildError(
+      transport.address,
+      `cannot build image ${first ?? ''}: ${briefly(failure)}`,
+      log,
+      {
+        status: response.statusCode,
+      },
+    );
   }
   for (const name of others) await tagAs(transport, first ?? '', name);
+}
+
+const MAX_REASON = 200;
+const REASON_END = 60;
+
+/** A step that failed is told by its whole command, and how it failed stands behind that; all of it is in the log. */
+function briefly(reason: string): string {
+  const line = reason.replace(/\s+/g, ' ');
+  if (line.length <= MAX_REASON) return line;
+  return `${line.slice(0, MAX_REASON - REASON_END - 3)} … ${line.slice(-REASON_END)}`;
 }
 
 async function tagAs(transport: Transport, name: string, other: string): Promise<void> {
