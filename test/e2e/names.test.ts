@@ -70,6 +70,13 @@ describe('S18: names', () => {
     expect(ambiguous.stderr).toContain('--domain');
     expect((await here.run(['stop', '--domain', 'work', project])).exitCode).toBe(0);
     expect((await here.run(['stop', '--all'])).exitCode).toBe(0);
+    const logs = await here.run(['logs', project]);
+    expect(logs).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(logs.stderr).toContain('--domain');
+    const work = names.find((name) => name.includes('-work-')) ?? '';
+    const one = await here.run(['logs', '--domain', 'work', project]);
+    expect(one.stdout).toContain('ended');
+    expect(await here.run(['logs', work])).toEqual(one);
   });
 
   it('S7: a domain that is not configured is an error that lists those that are', async () => {

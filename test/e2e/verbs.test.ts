@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { engineOf, PODMAN_INSTALLED, podmanEngine } from '../setup/engines.ts';
@@ -71,9 +71,17 @@ describe.each(ENGINES)('S19: the verbs on %s', (kind) => {
     const listed = JSON.parse((await here.run(['ps', '--json'])).stdout);
     expect(listed.sandboxes).toMatchObject([{ name, project, state: 'running', oldImage: false }]);
     expect((await inspect(here, name)).State.Running).toBe(true);
+    const earlier = '{"time":"2026-01-01T00:00:00.000Z","event":"earlier"}';
+    const rotated = `echo '${earlier}' > ~/../logs/sandboxes/${name}.jsonl.1`;
+    expect((await here.run(['shell', project, '--', 'sh', '-c', rotated])).exitCode).toBe(0);
     expect(await here.run(['stop', project])).toMatchObject({ exitCode: 0, stdout: `${name}\n` });
     expect(await sandboxes(here)).toEqual([]);
     expect((await here.run(['ps', '--all'])).stdout).toContain(name);
+    for (const word of [project, name])
+      expect((await here.run(['logs', word])).stdout).toMatch(/ earlier\n[\s\S]* ended /);
+    expect((await here.run(['logs', '-n', '1', name])).stdout).toMatch(/^\S+ ended .*\n$/);
+    rmSync(project, { recursive: true });
     expect((await here.run(['logs', project])).stdout).toContain('ended');
+    expect(await here.run(['logs', `${name}x`])).toMatchObject({ exitCode: 2, stdout: '' });
   });
 });

@@ -1,15 +1,12 @@
 import type { Engine } from '../../engine/index.ts';
-import { OperationError, UsageError } from '../../lib/errors.ts';
-import { domainOf } from '../config/index.ts';
 import { openContext } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { askSupervisor } from '../sandbox/ask-supervisor.ts';
-import { listSandboxes, matching } from '../sandbox/find-sandboxes.ts';
+import { endedLog } from '../sandbox/ended-log.ts';
+import { listSandboxes, matching, onlyOne } from '../sandbox/find-sandboxes.ts';
 import { planImage } from '../sandbox/image.ts';
-import { sandboxName, volumeNames } from '../sandbox/names.ts';
-import { resolveProject } from '../sandbox/project.ts';
+import { canonical } from '../sandbox/resolve-running.ts';
 import { parseLogLine, renderLogLine } from '../sandbox/sandbox-log-lines.ts';
-import { runHelper } from '../sandbox/volumes.ts';
 
 export interface LogsOptions extends GlobalOptions {
   domain?: string;
@@ -24,46 +21,21 @@ export interface LogsOptions extends GlobalOptions {
  * container once it is gone (S14, S15).
  */
 export async function logs(word: string | undefined, options: LogsOptions): Promise<number> {
-  const { config, engine, home } = await openContext(options);
-  const project = await resolveProject(word, { cwd: process.cwd(), home }).catch((error: unknown) => {
-    if (error instanceof UsageError) return undefined;
-    throw error;
-  });
+  const { config, engine } = await openContext(options);
+  const asked = word ?? '.';
+  const project = canonical(asked);
   const running = matching(
     await listSandboxes(engine, config.INSTALLATION_PREFIX),
-    word ?? '',
-    project?.canonical ?? word ?? '',
+    asked,
+    project,
     options.domain,
-  ).find(({ state }) => state === 'running');
+  ).filter(({ state }) => state === 'running');
   const print = printer(options.json === true);
-  if (running !== undefined && (await follow(engine, running.id, options, print))) return done(engine);
-  if (project === undefined)
-    throw new UsageError(`no sandbox of ${word ?? '.'} is there`, { hint: 'pi-sandbox ps --all' });
-  const domain = domainOf(config, project.canonical, options.domain);
-  const name = sandboxName(config.INSTALLATION_PREFIX, domain, project.canonical);
-  const volume = volumeNames(config.INSTALLATION_PREFIX, domain).domainState;
-  if ((await engine.volumes.inspect(volume)) === undefined) {
-    throw new OperationError(`there is no log of ${project.display}: domain ${domain} was never started`);
-  }
-  const file = `/volume/logs/sandboxes/${name}.jsonl`;
-  print(
-    await runHelper(engine, {
-      sandbox: { config },
-      image: planImage(config.INSTALLATION_PREFIX, config).name,
-      user: '0:0',
-      capabilities: ['DAC_READ_SEARCH'],
-      command: [
-        '/bin/sh',
-        '-c',
-        // By bytes first: a sandbox can leave a file of any length without one line in it.
-        '[ -f "$1" ] && [ ! -L "$1" ] || exit 0; tail -c 4000000 "$1" | tail -n "$2"',
-        'logs',
-        file,
-        String(options.tail),
-      ],
-      mounts: [{ type: 'volume', source: volume, target: '/volume', readOnly: true }],
-    }),
-  );
+  if (running.length > 0 && (await follow(engine, onlyOne(running, asked).id, options, print)))
+    return done(engine);
+  const image = planImage(config.INSTALLATION_PREFIX, config).name;
+  const { domain, tail } = options;
+  print(await endedLog(engine, config, image, { word: asked, project, domain, tail }));
   return done(engine);
 }
 

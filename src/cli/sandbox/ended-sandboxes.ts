@@ -1,5 +1,6 @@
 import type { Engine } from '../../engine/index.ts';
-import type { Config } from '../config/index.ts';
+import type { Config, DomainId } from '../config/index.ts';
+import { warn } from '../ui/report.ts';
 import type { ListedSandbox } from './find-sandboxes.ts';
 import { volumeOfName } from './names.ts';
 import { endingReason, parseLogLine } from './sandbox-log-lines.ts';
@@ -11,6 +12,12 @@ export interface EndedSandbox {
   /** ISO 8601, UTC. */
   time: string;
   reason: string;
+}
+
+/** A domain's volume with the logs of its sandboxes. */
+export interface DomainState {
+  domain: DomainId;
+  volume: string;
 }
 
 /** More volumes than this are not looked at in one call (rule 7). */
@@ -28,6 +35,18 @@ done | xargs -0r sh -c 'for log do
 done' logs
 `;
 
+export async function domainStates(engine: Engine, config: Config): Promise<DomainState[]> {
+  const prefix = config.INSTALLATION_PREFIX;
+  return (await engine.volumes.list({ namePrefix: prefix }))
+    .flatMap(({ name }) => {
+      const found = volumeOfName(prefix, name);
+      return found?.role === 'domain-state' && found.domain !== undefined
+        ? [{ domain: found.domain, volume: name }]
+        : [];
+    })
+    .slice(0, MAX_VOLUMES);
+}
+
 /**
  * Sandboxes that have ended, with the reason each supervisor wrote last into its domain's volume (S14). One helper
  * container sees all the domains' volumes, read-only, and nothing else.
@@ -38,21 +57,24 @@ export async function endedSandboxes(
   image: string,
   running: readonly ListedSandbox[],
 ): Promise<EndedSandbox[]> {
-  const volumes = (await engine.volumes.list({ namePrefix: config.INSTALLATION_PREFIX }))
-    .map(({ name }) => ({ name, found: volumeOfName(config.INSTALLATION_PREFIX, name) }))
-    .filter(({ found }) => found?.role === 'domain-state')
-    .slice(0, MAX_VOLUMES);
-  if (volumes.length === 0 || (await engine.images.inspect(image)) === undefined) return [];
+  const states = await domainStates(engine, config);
+  if (states.length === 0) return [];
+  if ((await engine.images.inspect(image)) === undefined) {
+    warn(
+      `sandboxes that have ended cannot be listed: the image ${image}, which reads their logs, is missing`,
+    );
+    return [];
+  }
   const output = await runHelper(engine, {
     sandbox: { config },
     image,
     user: '0:0',
     capabilities: ['DAC_READ_SEARCH'],
     command: ['/bin/sh', '-c', READ_LOGS],
-    mounts: volumes.map(({ name, found }) => ({
+    mounts: states.map(({ volume, domain }) => ({
       type: 'volume',
-      source: name,
-      target: `/volumes/${found?.domain ?? ''}`,
+      source: volume,
+      target: `/volumes/${domain}`,
       readOnly: true,
     })),
   });

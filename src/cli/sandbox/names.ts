@@ -84,6 +84,11 @@ export function sandboxName(prefix: InstallationPrefix, domain: DomainId, projec
   return `${prefix}${SANDBOX}-${slugOf(`${domain}-${basename(project)}`)}-${hash}`;
 }
 
+/** Whether a word has the form of {@link sandboxName}, as `ps --all` prints it. */
+export function isSandboxName(prefix: InstallationPrefix, word: string): boolean {
+  return word.startsWith(`${prefix}${SANDBOX}-`) && /^[a-z0-9_.-]{1,128}$/.test(word);
+}
+
 /** Refuses paths with control characters, and text that is not valid Unicode (two such could look equal). */
 export function refuseUnspeakable(path: string): void {
   const control = /\p{Cc}/u.exec(path);

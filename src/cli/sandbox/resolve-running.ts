@@ -16,7 +16,7 @@ export async function findSandbox(
 }
 
 /** The project may be gone while its sandbox still runs: then the path is taken as it was written. */
-function canonical(word: string): string {
+export function canonical(word: string): string {
   try {
     return realpathSync(word);
   } catch {
