@@ -2,10 +2,10 @@ import type { Engine } from '../../engine/index.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
 import type { SandboxStatus } from '../../wire/index.ts';
-import { openContext } from '../context.ts';
+import { openConfiguration } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { statusOf } from '../sandbox/ask-supervisor.ts';
-import { endedSandboxes } from '../sandbox/ended-sandboxes.ts';
+import { type EndedSandbox, endedSandboxes } from '../sandbox/ended-sandboxes.ts';
 import { type ListedSandbox, listSandboxes } from '../sandbox/find-sandboxes.ts';
 import { planImage } from '../sandbox/image.ts';
 import { warn } from '../ui/report.ts';
@@ -16,10 +16,14 @@ export interface PsOptions extends GlobalOptions {
   json?: boolean;
 }
 
+interface Failure {
+  failure: unknown;
+}
+
 interface EngineChoice {
   /** As the user named it; empty for the one that was found. */
   name: string;
-  engine: Engine;
+  engine: Engine | Failure;
 }
 
 interface Row extends ListedSandbox {
@@ -32,33 +36,44 @@ interface Row extends ListedSandbox {
 /** An engine of `ENGINES` that does not answer in this time is reported and not waited for. */
 const ENGINE_MS = 5_000;
 
-/** Lists the sandboxes of every configured engine, from the engines themselves (S15, S19). */
+/** Lists the sandboxes of every configured engine that answers, from the engines themselves (S15, S19). */
 export async function ps(options: PsOptions): Promise<number> {
-  const { config, engine, env, home } = await openContext(options);
-  const listed = await otherEngines(config.ENGINES, env, home);
+  const { config, env, home, openDefault } = await openConfiguration(options);
+  const [engine, listed] = await Promise.all([
+    openDefault().catch((error: unknown) => ({ failure: error })),
+    otherEngines(config.ENGINES, env, home),
+  ]);
   // The one that was found may be named there too.
-  const others = listed.filter((other) => other.engine.address !== engine.address);
+  const others = listed.filter((other) => !isSame(other.engine, engine));
   const current = planImage(config.INSTALLATION_PREFIX, config).name;
   const results = await Promise.all(
     [{ name: '', engine }, ...others].map((choice) => rowsOf(choice, config.INSTALLATION_PREFIX, current)),
   );
-  const rows = results.flat();
-  const ended = options.all === true ? await endedSandboxes(engine, config, current, rows) : [];
-  engine.close();
-  if (options.json === true) {
+  const [own, ...rest] = results;
+  for (const result of rest) warnOf(result);
+  if (own !== undefined && 'failure' in own && rest.every((result) => 'failure' in result)) throw own.failure;
+  if (own !== undefined) warnOf(own);
+  const rows = results.flatMap((result) => ('failure' in result ? [] : result.rows));
+  const answers = !('failure' in engine) && own !== undefined && !('failure' in own);
+  const ended = options.all === true && answers ? await endedSandboxes(engine, config, current, rows) : [];
+  if (!('failure' in engine)) engine.close();
+  print(rows, ended, options.json === true);
+  return 0;
+}
+
+function isSame(one: Engine | Failure, other: Engine | Failure): boolean {
+  return !('failure' in one) && !('failure' in other) && one.address === other.address;
+}
+
+function print(rows: readonly Row[], ended: readonly EndedSandbox[], json: boolean): void {
+  if (json) {
     process.stdout.write(`${JSON.stringify({ version: 1, sandboxes: rows, ended }, null, 2)}\n`);
-    return 0;
+    return;
   }
   process.stdout.write(render(rows));
-  if (ended.length > 0) {
-    process.stdout.write(
-      `\n${table(
-        ['ended', 'when', 'why'],
-        ended.map(({ name, time, reason }) => [name, ago(time), safeForTerminal(reason)]),
-      )}`,
-    );
-  }
-  return 0;
+  if (ended.length === 0) return;
+  const lines = ended.map(({ name, time, reason }) => [name, ago(time), safeForTerminal(reason)]);
+  process.stdout.write(`\n${table(['ended', 'when', 'why'], lines)}`);
 }
 
 async function otherEngines(
@@ -67,32 +82,34 @@ async function otherEngines(
   home: string,
 ): Promise<EngineChoice[]> {
   const { openEngine } = await import('../../engine/index.ts');
-  const opened = await Promise.all(
-    names.map((name) =>
-      openEngine({ engine: name, env, home }).then(
-        (engine) => ({ name, engine }),
-        (error: unknown) => warn(`engine ${name}: unreachable: ${messageOf(error)}`),
-      ),
-    ),
+  return Promise.all(
+    names.map(async (name) => ({
+      name,
+      engine: await openEngine({ engine: name, env, home }).catch((error: unknown) => ({ failure: error })),
+    })),
   );
-  return opened.filter((choice) => choice !== undefined);
 }
 
-async function rowsOf({ name, engine }: EngineChoice, prefix: string, current: string): Promise<Row[]> {
+type Listing = { rows: Row[] } | (Failure & { name: string });
+
+function warnOf(listing: Listing): void {
+  if ('failure' in listing) warn(`${listing.name}: unreachable: ${messageOf(listing.failure)}`);
+}
+
+async function rowsOf({ name, engine }: EngineChoice, prefix: string, current: string): Promise<Listing> {
+  const title = name === '' ? 'the default engine' : `engine ${name}`;
+  if ('failure' in engine) return { name: title, failure: engine.failure };
   try {
     const listed = await withTimeout(listSandboxes(engine, prefix), ENGINE_MS);
-    return await Promise.all(
-      listed.map(async (sandbox) => ({
-        ...sandbox,
-        engine: name,
-        oldImage: sandbox.image.replace(/^localhost\//, '') !== current,
-        status: sandbox.state === 'running' ? await statusOf(engine, sandbox.id) : undefined,
-      })),
-    );
+    const rows = listed.map(async (sandbox) => ({
+      ...sandbox,
+      engine: name,
+      oldImage: sandbox.image.replace(/^localhost\//, '') !== current,
+      status: sandbox.state === 'running' ? await statusOf(engine, sandbox.id) : undefined,
+    }));
+    return { rows: await Promise.all(rows) };
   } catch (error) {
-    if (name === '') throw error;
-    warn(`engine ${name}: unreachable: ${messageOf(error)}`);
-    return [];
+    return { name: title, failure: error };
   }
 }
 
