@@ -73,6 +73,10 @@ describe('S14, S15: the life of a sandbox', () => {
     expect(listed.stdout).toContain(project);
     child.stdin.end();
     await once(child, 'close');
+    const other = here.project();
+    const taken = await here.run(['shell', '--name', 'mine', other, '--', 'true']);
+    expect(taken).toMatchObject({ exitCode: 2, stdout: '' });
+    for (const one of [project, other]) expect(taken.stderr).toContain(one);
     expect(await here.run(['stop', 'mine'])).toMatchObject({ exitCode: 0 });
     expect(await sandboxes(here, project)).toEqual([]);
   });
@@ -170,6 +174,27 @@ describe('S14, S15: the life of a sandbox', () => {
     expect(await sandboxes(here)).toEqual([]);
     const left = await here.leftovers();
     expect(left.filter((line) => !line.startsWith('volume '))).toEqual([]);
+  });
+
+  it('S17, S21: a start whose image is not built leaves no network; logs and ps --all say what they miss', async () => {
+    const project = here.project();
+    const env = { PI_SANDBOX_PI_VERSION: '0.0.1' };
+    const result = await here.run(['shell', '--no-build', project, '--', 'true'], { env });
+    expect(result).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(result.stderr).toContain('--no-build');
+    const left = await here.leftovers();
+    expect(left.filter((line) => !line.startsWith('volume '))).toEqual([]);
+    expect((await here.run(['ps', '--all'], { env })).stderr).toMatch(/image \S+,.* is missing/);
+    expect((await here.run(['logs', project], { env })).stderr).toMatch(/image \S+,.* is missing/);
+  });
+
+  it('S15: ps lists the engines that answer, and fails only when none does', async () => {
+    const gone = ['--engine', `unix://${here.directory}/gone.sock`];
+    const engines = 'unix:///var/run/docker.sock';
+    const listed = await here.run(['ps', ...gone], { env: { PI_SANDBOX_ENGINES: engines } });
+    expect(listed).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^PROJECT/) });
+    expect(listed.stderr).toContain('the default engine: unreachable');
+    expect(await here.run(['ps', ...gone])).toMatchObject({ exitCode: 1, stdout: '' });
   });
 
   it('S20: a sandbox that is killed under a program is told apart from an exit', async () => {

@@ -1,6 +1,6 @@
 import type { ContainerSummary, Engine } from '../../engine/index.ts';
 import { UsageError } from '../../lib/errors.ts';
-import { LABELS } from './sandbox.ts';
+import { LABELS, type Sandbox } from './sandbox.ts';
 
 /** A sandbox that the engine knows, running or not, as its labels tell. */
 export interface ListedSandbox {
@@ -46,6 +46,24 @@ export function matching(
   const named = sandboxes.filter(({ alias, name }) => alias === word || name === word);
   const found = named.length > 0 ? named : sandboxes.filter((sandbox) => sandbox.project === project);
   return found.filter((sandbox) => domain === undefined || sandbox.domain === domain);
+}
+
+/**
+ * A name means one sandbox, as an engine's own names do.
+ *
+ * @throws UsageError naming both projects when another sandbox has it
+ */
+export async function requireFreeName(engine: Engine, sandbox: Sandbox, alias: string): Promise<void> {
+  const listed = await listSandboxes(engine, sandbox.config.INSTALLATION_PREFIX);
+  const other = listed.find(
+    ({ alias: taken, name }) => name !== sandbox.name && (taken === alias || name === alias),
+  );
+  if (other === undefined) return;
+  const { project, domain } = sandbox;
+  throw new UsageError(
+    `the name ${alias} is taken by the sandbox of ${other.project} in domain ${other.domain}; ${project.display} in domain ${domain} needs another`,
+    { hint: `choose another --name, or first: pi-sandbox stop ${alias}` },
+  );
 }
 
 /** Exactly one of them; several are listed with how to choose. */

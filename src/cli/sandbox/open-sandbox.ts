@@ -49,8 +49,9 @@ type FirstSeen = Map<string, number>;
 const IMAGE_BUILT = 'image built';
 
 /**
- * Starts the project's container or joins it, and hands it the request. Creating the name is the lock; everything
- * before the sandbox's own `accepted` is tried again, whatever the engine's error was, until the deadline (S14).
+ * Starts the project's container or joins it, and hands it the request. Creating the name is the lock. Until the
+ * sandbox's own `accepted`, whatever another start or stop can have brought about (the name taken, the network, the
+ * container or its supervisor gone or going) is tried again until the deadline; any other error ends the start (S14).
  */
 export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
   const { engine, sandbox, clock } = plan;

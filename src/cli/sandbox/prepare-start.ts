@@ -7,10 +7,12 @@ import { domainOf, passedEnvironment, terminalEnvironment } from '../config/inde
 import { type CommandContext, openContext } from '../context.ts';
 import { info, warn } from '../ui/report.ts';
 import type { ContainerOptions } from './container-spec.ts';
+import { requireFreeName } from './find-sandboxes.ts';
 import type { Opening } from './greeting.ts';
 import { gitMounts, mountedFolders } from './host-mounts.ts';
 import { type ImagePlan, planImage } from './image.ts';
 import { buildWithProgress } from './image-on-demand.ts';
+import { removeUnusedNetworkOf } from './network.ts';
 import type { StartPlan } from './open-sandbox.ts';
 import { requireSafeProject, resolveProject, sandboxUser } from './project.ts';
 import { type Sandbox, sandboxOf } from './sandbox.ts';
@@ -73,12 +75,12 @@ export async function prepareStart(
   });
   let planned: ImagePlan | undefined;
   const image = (): ImagePlan => (planned ??= planImage(config.INSTALLATION_PREFIX, config));
-  const build = (): Promise<void> => buildWithProgress(context, engine, image(), options);
+  const build = (): Promise<void> => buildFor(context, sandbox, image(), options);
   if (options.rebuild === true) await build();
   const plan: StartPlan = {
     engine,
     sandbox,
-    options: containerOptions(context, mounts, merged, options),
+    options: containerOptions(context, sandbox, mounts, merged, options),
     onlyForNew: onlyForNew(options),
     network: networkMode(options, config),
     image: () => image().name,
@@ -92,20 +94,38 @@ export async function prepareStart(
   return { plan, sandbox, close: engine.close };
 }
 
+async function buildFor(
+  context: CommandContext,
+  sandbox: Sandbox,
+  image: ImagePlan,
+  options: StartOptions,
+): Promise<void> {
+  try {
+    await buildWithProgress(context, context.engine, image, options);
+  } catch (error) {
+    // It was made while the engine was asked for the image.
+    await removeUnusedNetworkOf(context.engine, sandbox).catch(() => undefined);
+    throw error;
+  }
+}
+
 async function containerOptions(
   { config, engine, env }: CommandContext,
+  sandbox: Sandbox,
   gitMounts: Promise<MountSpec[]>,
   merged: Promise<MergeForStart>,
   options: StartOptions,
 ): Promise<ContainerOptions> {
   const mounts = [...(await gitMounts), ...mountsFromFlags(options.mount)];
   const { merge } = await merged;
+  const alias = aliasOf(options);
+  if (alias !== undefined) await requireFreeName(engine, sandbox, alias);
   return {
     memoryBytes: await memoryLimit(options, config, engine),
     cpus: cpuLimit(options, config),
     readOnlyProject: options.readOnlyProject === true,
     mounts,
-    alias: aliasOf(options),
+    alias,
     environment: {
       ...passedEnvironment(config, env).container,
       ...(merge.certificates === undefined ? {} : certificateEnvironment()),
