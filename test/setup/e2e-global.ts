@@ -22,13 +22,16 @@ const IMAGE_PREFIX = 'e2e-';
 const MODULE_BUILD_MS = 60_000;
 const IMAGE_BUILD_MS = 900_000;
 
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+export default async function setup(
+  project: Pick<TestProject, 'provide'>,
+  imagePrefix = IMAGE_PREFIX,
+): Promise<() => Promise<void>> {
   await requireEngine();
   mkdirSync(SCRATCH, { recursive: true, mode: 0o755 });
   const directory = mkdtempSync(join(SCRATCH, 'run-'));
   const run = `t${directory.slice(-6).toLowerCase()}`;
   const root = await buildPackage(join(directory, 'package'));
-  const built = await buildImage(root, directory);
+  const built = await buildImage(root, directory, imagePrefix);
   // A name of this run's own: another run may remove what has become old for it.
   const image = `${run}-${built}`;
   await engineOf('docker').command(['tag', built, image]);
@@ -69,14 +72,14 @@ async function buildPackage(root: string): Promise<string> {
 }
 
 /** With the certificates and the base image that this environment names, as a user's build would. */
-async function buildImage(root: string, directory: string): Promise<string> {
+async function buildImage(root: string, directory: string, prefix: string): Promise<string> {
   const { NODE_EXTRA_CA_CERTS, SSL_CERT_FILE, NPM_CONFIG_REGISTRY } = process.env;
   const { HTTP_PROXY, HTTPS_PROXY, NO_PROXY, http_proxy, https_proxy, no_proxy } = process.env;
   const env = {
     ...cleanEnvironment(join(directory, 'home')),
     ...{ NODE_EXTRA_CA_CERTS, SSL_CERT_FILE, NPM_CONFIG_REGISTRY },
     ...{ HTTP_PROXY, HTTPS_PROXY, NO_PROXY, http_proxy, https_proxy, no_proxy },
-    PI_SANDBOX_INSTALLATION_PREFIX: IMAGE_PREFIX,
+    PI_SANDBOX_INSTALLATION_PREFIX: prefix,
   };
   const image = async (...args: string[]): Promise<string> => {
     const command = [join(root, 'dist/cli/pi-sandbox.mjs'), 'image', ...args];

@@ -1,0 +1,190 @@
+/**
+ * Looks for what a fault has left behind or lost. It shares no code with what it checks: it asks the engine's own
+ * command, reads the volumes with programs of its own, and looks into /proc and the file system.
+ */
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { output } from './commands.ts';
+import { DOMAINS, type Domain, type World } from './world.ts';
+
+export const KINDS = ['containers', 'networks', 'volumes', 'processes', 'mount points', 'sockets'] as const;
+export type Leaks = Record<(typeof KINDS)[number], string[]>;
+
+/** What ends by itself, such as a helper whose command was killed, may take this long for it. */
+const SETTLE_MS = 5_000;
+
+/** Everything that is there after `stop --all` and should not be, once what is ending has ended. */
+export async function findLeaks(world: World): Promise<Leaks> {
+  for (const end = Date.now() + SETTLE_MS; ; await sleep(250)) {
+    const leaks = await look(world);
+    if (countOf(leaks) === 0 || Date.now() > end) return leaks;
+  }
+}
+
+export function countOf(leaks: Leaks): number {
+  return KINDS.reduce((sum, kind) => sum + leaks[kind].length, 0);
+}
+
+async function look(world: World): Promise<Leaks> {
+  const { prefix, directory, events } = world;
+  const [containers, networks, volumes] = await Promise.all([
+    lines(['docker', 'ps', '-a', '--no-trunc', '--format', '{{.ID}} {{.Names}} {{.State}} {{.Labels}}']),
+    lines(['docker', 'network', 'ls', '--format', '{{.Name}}']),
+    lines(['docker', 'volume', 'ls', '--format', '{{.Name}}']),
+  ]);
+  const ids = events.seen.filter(({ moment }) => moment === 'container create').map(({ id }) => id);
+  const kept = new Set([
+    `${prefix}pi-agent-state`,
+    ...DOMAINS.flatMap((domain) => [world.volume('sessions', domain), world.volume('domain-state', domain)]),
+  ]);
+  const stays = (line: string): boolean => ids.some((id) => line.includes(id)) || line.includes(prefix);
+  return {
+    containers: containers.filter((line) => stays(line) && !line.includes('faults.keeper=')),
+    networks: networks.filter((name) => name.startsWith(prefix)),
+    volumes: volumes.filter((name) => name.startsWith(prefix) && !kept.has(name)),
+    processes: processes(prefix, ids),
+    'mount points': [
+      ...mountPoints(ids, directory),
+      ...unexpectedEntries(
+        join(directory, 'projects'),
+        (entry) => !entry.isDirectory() || /^[^ps]/.test(entry.name),
+      ),
+    ],
+    sockets: [
+      ...readFileSync('/proc/net/unix', 'utf8').split('\n').filter(stays),
+      ...unexpectedEntries(directory, (entry) => entry.isSocket() || entry.isFIFO()),
+    ],
+  };
+}
+
+async function lines(command: readonly [string, ...string[]]): Promise<string[]> {
+  return (await output(command)).split('\n').filter((line) => line !== '');
+}
+
+/** Commands of ours by their environment, and what the engine runs for a container by the container's id. */
+function processes(prefix: string, ids: readonly string[]): string[] {
+  const variable = `PI_SANDBOX_INSTALLATION_PREFIX=${prefix}\0`;
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .flatMap((pid) => {
+      const command = read(`/proc/${pid}/cmdline`).split('\0').join(' ');
+      if (command.includes('faults.keeper')) return [];
+      const cgroup = read(`/proc/${pid}/cgroup`);
+      const ours = read(`/proc/${pid}/environ`).includes(variable);
+      const engines = ids.some((id) => command.includes(id) || cgroup.includes(id));
+      return (ours || engines) && stateOf(pid) !== 'Z' ? [`${pid} ${command}`] : [];
+    });
+}
+
+function stateOf(pid: string): string {
+  return read(`/proc/${pid}/stat`).split(') ')[1]?.[0] ?? 'Z';
+}
+
+/** Of another user's process nothing can be read, and of one that has just ended neither. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** In every mount namespace that can be seen. */
+function mountPoints(ids: readonly string[], directory: string): string[] {
+  const namespaces = new Map<string, string>();
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      namespaces.set(readlinkSync(`/proc/${pid}/ns/mnt`), pid);
+    } catch {
+      // Another user's.
+    }
+  }
+  return [...namespaces.values()].flatMap((pid) =>
+    read(`/proc/${pid}/mountinfo`)
+      .split('\n')
+      .filter((line) => ids.some((id) => line.includes(id)) || line.includes(directory)),
+  );
+}
+
+type Entry = { name: string; isDirectory(): boolean; isSocket(): boolean; isFIFO(): boolean };
+
+function unexpectedEntries(directory: string, unexpected: (entry: Entry) => boolean): string[] {
+  return readdirSync(directory, { withFileTypes: true, recursive: true })
+    .filter(unexpected)
+    .map(({ parentPath, name }) => join(parentPath, name));
+}
+
+/** Runs inside a container of the plain image: prints what a domain holds, as JSON. */
+const READ_DOMAIN = `
+const fs = require('node:fs');
+const text = (path) => { try { return fs.readFileSync(path, 'utf8'); } catch { return ''; } };
+const bad = [];
+const walk = (path) => fs.existsSync(path) ? fs.readdirSync(path, { recursive: true }).map((name) => path + '/' + name) : [];
+let sessions = 0;
+for (const path of walk('/s').filter((path) => path.endsWith('.jsonl'))) {
+  const lines = text(path).split('\\n').filter((line) => line !== '');
+  // A line may be torn at the end: by what killed its writer, or for lack of room. Whoever was promised it is counted.
+  const parsed = lines.map((line, index) => {
+    try { return JSON.parse(line); } catch (error) {
+      if (index < lines.length - 1) bad.push(path + ':' + (index + 1) + ': ' + error.message);
+      return {};
+    }
+  });
+  const answered = parsed.some((line) => line.message?.role === 'assistant' && line.message.stopReason !== 'aborted');
+  if (parsed[0]?.type === 'session' && answered) sessions++;
+}
+for (const path of walk('/d/logs/sandboxes').filter((path) => path.endsWith('.jsonl'))) {
+  // A line may be torn by what killed its writer, yet never swallow the next one.
+  for (const line of text(path).split('\\n').filter((line) => line.includes('}{'))) bad.push(path + ': ' + line.slice(0, 200));
+}
+process.stdout.write(JSON.stringify({ entries: text('/d/home/entries').split('\\n'), sessions, bad }));
+`;
+
+/** Items that were acknowledged and are not there, and state that is torn. */
+export async function findLosses(world: World): Promise<string[]> {
+  const lost = await Promise.all(DOMAINS.map((domain) => lossesOf(world, domain)));
+  return lost.flat();
+}
+
+async function lossesOf(world: World, domain: Domain): Promise<string[]> {
+  const promised = world.promised(domain);
+  if (promised.entries.length === 0 && promised.sessions === 0) return [];
+  const mounts = [
+    `type=volume,source=${world.prefix}pi-agent-state,target=/a,readonly`,
+    `type=volume,source=${world.volume('sessions', domain)},target=/s,readonly`,
+    `type=volume,source=${world.volume('domain-state', domain)},target=/d,readonly`,
+  ].flatMap((mount) => ['--mount', mount]);
+  const run = [
+    'docker',
+    'run',
+    '--rm',
+    '--network',
+    'none',
+    '--user',
+    '0:0',
+    '--label',
+    'faults.keeper=checker',
+  ];
+  const printed = await output([
+    'docker',
+    ...run.slice(1),
+    ...mounts,
+    '--entrypoint',
+    'node',
+    world.image,
+    '-e',
+    READ_DOMAIN,
+  ]);
+  const found: { entries: string[]; sessions: number; bad: string[] } = JSON.parse(printed);
+  const missing = promised.entries.filter((entry) => !found.entries.includes(entry));
+  const short = Math.max(0, promised.sessions - found.sessions);
+  return [
+    ...missing.map((entry) => `${domain}: entry ${entry}`),
+    ...Array.from(
+      { length: short },
+      () => `${domain}: a Session (${found.sessions} of ${promised.sessions})`,
+    ),
+    ...found.bad.map((line) => `${domain}: ${line}`),
+  ];
+}
