@@ -17,7 +17,7 @@ const SETTLE_MS = 5_000;
 /** Everything that is there after `stop --all` and should not be, once what is ending has ended. */
 export async function findLeaks(world: World): Promise<Leaks> {
   for (const end = Date.now() + SETTLE_MS; ; await sleep(250)) {
-    const leaks = await look(world);
+    const leaks = await lookOnce(world);
     if (countOf(leaks) === 0 || Date.now() > end) return leaks;
   }
 }
@@ -26,7 +26,8 @@ export function countOf(leaks: Leaks): number {
   return KINDS.reduce((sum, kind) => sum + leaks[kind].length, 0);
 }
 
-async function look(world: World): Promise<Leaks> {
+/** Everything of the installation that is there now, its volumes left out. */
+export async function lookOnce(world: World): Promise<Leaks> {
   const { prefix, directory, events } = world;
   const [containers, networks, volumes] = await Promise.all([
     lines(['docker', 'ps', '-a', '--no-trunc', '--format', '{{.ID}} {{.Names}} {{.State}} {{.Labels}}']),
