@@ -150,7 +150,11 @@ async function outputOf(engine: Engine, created: CreateResult): Promise<string> 
     const { code, error } = await exit;
     const [stdout, stderr] = await output;
     if (code !== 0 || error !== undefined) {
-      throw new OperationError(`a helper container failed with ${code}: ${error ?? stderr.trim()}`);
+      const said = error ?? stderr.trim();
+      const reason = said === '' && code > 128 ? 'it was killed' : said;
+      throw new OperationError(`a helper container failed with ${code}: ${reason}`, {
+        hint: 'nothing of it is half done that the next call does not finish: try again',
+      });
     }
     return stdout;
   } finally {
