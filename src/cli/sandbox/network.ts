@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine, NetworkInfo } from '../../engine/index.ts';
 import { OperationError } from '../../lib/errors.ts';
 import { DomainId, type InstallationPrefix } from '../config/index.ts';
@@ -7,32 +8,38 @@ import { subnetsOf } from './subnets.ts';
 
 /** How many subnets are tried when another program takes the chosen one between our look and our create. */
 const TRIES = 16;
+/** Between two tries, and more with each. */
+const PAUSE_MS = 50;
 
 /**
  * The network that the sandbox joins: its domain's, made when missing, each with a /26 of its own (S17). An engine
  * that cannot keep containers on one network apart gives each sandbox a network of its own instead.
  */
 export async function ensureNetwork(engine: Engine, sandbox: Sandbox): Promise<string> {
-  const [name, networks] = await Promise.all([nameFor(engine, sandbox), engine.networks.list({})]);
-  const existing = await onlyOne(engine, networks, name);
-  if (existing !== undefined) return existing;
-  const taken = networks.flatMap(({ subnets }) => subnets);
-  let tries = 0;
-  for (const subnet of subnetsOf(sandbox.config.NETWORK_POOL, taken)) {
-    await engine.networks.create({
-      name,
-      subnet,
-      labels: domainLabels(sandbox, 'network'),
-      isolateContainers: true,
-    });
-    // Looked for even when we made one: another start may have made one too, at the same moment.
-    const after = await engine.networks.list({});
-    const made = await onlyOne(engine, after, name);
-    if (made !== undefined) {
-      clearOld(engine, sandbox.config.INSTALLATION_PREFIX, after, made);
-      return made;
-    }
-    if (++tries >= TRIES) break;
+  const { INSTALLATION_PREFIX, NETWORK_POOL } = sandbox.config;
+  const name = await nameFor(engine, sandbox);
+  const look = async (): Promise<{ id: string | undefined; networks: NetworkInfo[] }> => {
+    const networks = await engine.networks.list({});
+    return { id: await onlyOne(engine, networks, name), networks };
+  };
+  const refused: string[] = [];
+  for (let tries = 0; tries < TRIES; tries++) {
+    // One that is being made is refused to others, and not listed yet.
+    if (tries > 0) await sleep(PAUSE_MS + Math.random() * tries * PAUSE_MS);
+    const before = await look();
+    if (before.id !== undefined) return before.id;
+    const taken = [...refused, ...before.networks.flatMap(({ subnets }) => subnets)];
+    const [subnet] = subnetsOf(NETWORK_POOL, taken);
+    if (subnet === undefined) break;
+    const labels = domainLabels(sandbox, 'network');
+    const { outcome } = await engine.networks.create({ name, subnet, labels, isolateContainers: true });
+    if (outcome === 'pool-overlaps') refused.push(subnet);
+    if (outcome !== 'created') continue;
+    // Looked for even now: another start may have made one too, at the same moment.
+    const made = await look();
+    if (made.id === undefined) continue;
+    clearOld(engine, INSTALLATION_PREFIX, made.networks, made.id);
+    return made.id;
   }
   throw new OperationError("no free subnet for the domain's network", {
     hint: 'set NETWORK_POOL= to a private range that nothing else uses',
