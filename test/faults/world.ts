@@ -158,6 +158,7 @@ export async function openWorld({ root, image: built, directory: scratch }: E2e)
     },
     async close() {
       for (const { child } of running) child.kill('SIGKILL');
+      await world.clear().catch(() => undefined);
       await sweep(engine, prefix);
       events.close();
       if (existsSync(directory)) rmSync(directory, { recursive: true, force: true });
