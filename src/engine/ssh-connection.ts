@@ -39,8 +39,9 @@ export function connectSsh(endpoint: SshEndpoint): Duplex {
 function duplexOf(child: ChildProcessWithoutNullStreams): Duplex {
   const duplex = new Duplex({
     read: () => child.stdout.resume(),
-    write: (chunk, _encoding, done) => child.stdin.write(chunk, done),
-    final: (done) => child.stdin.end(done),
+    // A failed write is not told: ssh has ended, and says why in a moment.
+    write: (chunk, _encoding, done) => child.stdin.write(chunk, () => done()),
+    final: (done) => child.stdin.end(() => done()),
     destroy(error, done) {
       child.kill();
       done(error);

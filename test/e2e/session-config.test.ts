@@ -126,7 +126,7 @@ describe('S8: the merged configuration', () => {
 
   it('S8: pi is let out to install a missing package, and not where there is none', async () => {
     const project = here.project();
-    const offline = () => shell(project, 'echo "${PI_OFFLINE-none}"');
+    const offline = () => shell(project, 'printenv PI_OFFLINE || echo none');
     expect((await offline()).stdout).toBe('1\n');
     here.configure(
       'config/domains/default/settings.json',
