@@ -45,7 +45,13 @@ const provide = (_name: string, value: E2e): void => {
 // An image under a name of its own: tests that run beside this one prune theirs.
 const tearDown = await setup({ provide }, 'faults-');
 const tallies: Tally[] = [];
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void end(1));
+let ending: Promise<never> | undefined;
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    if (ending === undefined) say(`\nfaults: ended by ${signal}; what was found until then:`);
+    void end(1);
+  });
+}
 try {
   for (const fault of START_FAULTS.filter(({ name }) => wanted.includes(name))) {
     if (scene === undefined) throw new Error('the set-up gave no scene');
@@ -62,13 +68,19 @@ try {
     await world.close();
   }
 } catch (error) {
-  say(`\nfaults: ${error instanceof Error ? error.message : String(error)}`);
+  // While it is being cleared away, everything fails.
+  if (ending === undefined) say(`\nfaults: ${error instanceof Error ? error.message : String(error)}`);
   await end(1);
 }
 await end(tallies.every(({ tried, survived }) => tried === survived) ? 0 : 1);
 
+function end(code: number): Promise<never> {
+  ending ??= endOnce(code);
+  return ending;
+}
+
 /** Whatever happened, everything that was made goes, and what is known is printed. */
-async function end(code: number): Promise<never> {
+async function endOnce(code: number): Promise<never> {
   await world?.close().catch((error: unknown) => say(String(error)));
   await tearDown().catch((error: unknown) => say(String(error)));
   process.stdout.write(`\n${tableOf(tallies)}\n\nseed ${values.seed}\n`);
