@@ -2,6 +2,10 @@
 import { spawn } from '@lydell/node-pty';
 import { type PiWorld, piCli, until } from './pi.ts';
 
+/** Terminal escape sequences: control, operating system command, or one character. */
+const [ESC, BEL] = ['\u001b', '\u0007'];
+const ESCAPES = new RegExp(`${ESC}(\\[[0-9;?<>=]*[a-zA-Z]|\\][^${BEL}${ESC}]*(${BEL}|${ESC}\\\\)|.)`, 'g');
+
 export interface TerminalPi {
   pid: number;
   /** Waits until the text was shown after the last call; escape sequences and line breaks are taken out. */
@@ -25,9 +29,7 @@ export function startTerminalPi(world: PiWorld, args: string[]): TerminalPi {
   terminal.onExit(() => {
     ended = true;
   });
-  const plain = (): string =>
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: terminal escape sequences are made of them
-    output.replace(/\x1b(\[[0-9;?<>=]*[a-zA-Z]|\][^\x07\x1b]*(\x07|\x1b\\)|.)/g, '').replace(/[\r\n]+/g, ' ');
+  const plain = (): string => output.replace(ESCAPES, '').replace(/[\r\n]+/g, ' ');
   let seen = 0;
   return {
     pid: terminal.pid,

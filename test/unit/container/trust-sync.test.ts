@@ -138,7 +138,8 @@ describe('trust decisions of two sandboxes', () => {
     utimesSync(`${a.own}.lock`, old, old);
     writeFileSync(a.own, '{"/p":true}');
     await until(() => read(shared)['/p'] === true, 'the decision');
-    expect(existsSync(`${a.own}.lock`)).toBe(false);
+    // A round of its own may hold it once more for a moment.
+    await until(() => !existsSync(`${a.own}.lock`), 'the lock directory to go');
   });
 
   it('S4: killed at any moment, the files are whole and hold what was carried over', async () => {
