@@ -49,7 +49,8 @@ export async function podmanEngine(directory: string, image: string): Promise<Te
   await handOver(podman, image);
   return {
     ...podman,
-    env: { DOCKER_HOST: `unix://${socket}` },
+    // A pool of its own: rules that one engine makes for an address would let the other's container of that address out.
+    env: { DOCKER_HOST: `unix://${socket}`, PI_SANDBOX_NETWORK_POOL: '10.214.0.0/16' },
     close: () => ended(service),
   };
 }
