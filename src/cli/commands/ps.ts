@@ -8,6 +8,7 @@ import { statusOf } from '../sandbox/ask-supervisor.ts';
 import { type EndedSandbox, endedSandboxes } from '../sandbox/ended-sandboxes.ts';
 import { type ListedSandbox, listSandboxes } from '../sandbox/find-sandboxes.ts';
 import { planImage } from '../sandbox/image.ts';
+import { removeOldNetworks } from '../sandbox/network.ts';
 import { warn } from '../ui/report.ts';
 import { bytes, duration, table } from '../ui/table.ts';
 
@@ -56,8 +57,13 @@ export async function ps(options: PsOptions): Promise<number> {
   const rows = results.flatMap((result) => ('failure' in result ? [] : result.rows));
   const answers = !('failure' in engine) && own !== undefined && !('failure' in own);
   const ended = options.all === true && answers ? await endedSandboxes(engine, config, current, rows) : [];
-  if (!('failure' in engine)) engine.close();
   print(rows, ended, options.json === true);
+  // Nobody else does it when a sandbox ends by itself (S17); after the list, which must not wait or fail for it.
+  if (answers) {
+    const cleared = removeOldNetworks(engine, config.INSTALLATION_PREFIX);
+    await withTimeout(cleared, ENGINE_MS).catch(() => undefined);
+  }
+  if (!('failure' in engine)) engine.close();
   return 0;
 }
 

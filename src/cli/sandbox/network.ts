@@ -23,6 +23,7 @@ export async function ensureNetwork(engine: Engine, sandbox: Sandbox): Promise<s
     return { id: await onlyOne(engine, networks, name), networks };
   };
   const refused: string[] = [];
+  let cleared = false;
   for (let tries = 0; tries < TRIES; tries++) {
     // One that is being made is refused to others, and not listed yet.
     if (tries > 0) await sleep(PAUSE_MS + Math.random() * tries * PAUSE_MS);
@@ -30,7 +31,12 @@ export async function ensureNetwork(engine: Engine, sandbox: Sandbox): Promise<s
     if (before.id !== undefined) return before.id;
     const taken = [...refused, ...before.networks.flatMap(({ subnets }) => subnets)];
     const [subnet] = subnetsOf(NETWORK_POOL, taken);
-    if (subnet === undefined) break;
+    if (subnet === undefined) {
+      // Once, whatever their age: what ended sandboxes have left may be all that the pool lacks.
+      if (cleared || (await removeUnusedNetworks(engine, INSTALLATION_PREFIX)).length === 0) break;
+      cleared = true;
+      continue;
+    }
     const labels = domainLabels(sandbox, 'network');
     const { outcome } = await engine.networks.create({ name, subnet, labels, isolateContainers: true });
     if (outcome === 'pool-overlaps') refused.push(subnet);
@@ -87,8 +93,17 @@ function clearOld(
   made: string,
 ): void {
   const now = Date.parse(networks.find(({ id }) => id === made)?.created ?? '');
-  const isOld = ({ created }: NetworkInfo): boolean => now - Date.parse(created) > OLD_MS;
-  void removeUnusedNetworks(engine, prefix, isOld).catch(() => undefined);
+  void removeUnusedNetworks(engine, prefix, isOld(now)).catch(() => undefined);
+}
+
+/** For a command that makes none: removes what ended sandboxes have left, and nothing that a start has just made. */
+export async function removeOldNetworks(engine: Engine, prefix: InstallationPrefix): Promise<string[]> {
+  const { systemTime: now } = await engine.system.info();
+  return now === undefined ? [] : removeUnusedNetworks(engine, prefix, isOld(now));
+}
+
+function isOld(now: number): (network: NetworkInfo) => boolean {
+  return ({ created }) => now - Date.parse(created) > OLD_MS;
 }
 
 /** Takes back the network of a sandbox that does not come to be. */
