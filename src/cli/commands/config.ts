@@ -17,6 +17,7 @@ import {
   shownSettings,
 } from '../config/index.ts';
 import { type Project, resolveProject } from '../sandbox/project.ts';
+import { jsonText } from '../ui/json.ts';
 import { table } from '../ui/table.ts';
 
 export interface ConfigOptions {
@@ -75,7 +76,7 @@ export async function configShow(
       session,
       warnings,
     };
-    at.stdout.write(`${JSON.stringify(facts, null, 2)}\n`);
+    at.stdout.write(`${jsonText(facts, 2)}\n`);
     return 0;
   }
   at.stdout.write(
@@ -127,7 +128,7 @@ export async function configCheck(
   if (examined !== undefined)
     await checkAll(examined.config, project ?? undefined, argument !== undefined, at.env, error, warn);
   const failed = findings.some(({ level }) => level === 'error');
-  if (options.json) at.stdout.write(`${JSON.stringify({ version: 1, ok: !failed, findings }, null, 2)}\n`);
+  if (options.json) at.stdout.write(`${jsonText({ version: 1, ok: !failed, findings }, 2)}\n`);
   else {
     for (const { level, message } of findings) at.stdout.write(`${level}: ${safeForTerminal(message)}\n`);
     if (findings.length === 0) at.stdout.write('no problems found\n');

@@ -2,6 +2,7 @@
 import { homedir } from 'node:os';
 import { examine } from '../doctor/examine.ts';
 import type { GlobalOptions } from '../global-options.ts';
+import { jsonText } from '../ui/json.ts';
 import { table } from '../ui/table.ts';
 
 export interface DoctorOptions extends GlobalOptions {
@@ -13,7 +14,7 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   const { rows, gaveUp } = await examine(options, process.env, process.env.HOME || homedir());
   const healthy = rows.every(({ result }) => result !== 'problem');
   if (options.json === true) {
-    process.stdout.write(`${JSON.stringify({ version: 1, ok: healthy, checks: rows }, null, 2)}\n`);
+    process.stdout.write(`${jsonText({ version: 1, ok: healthy, checks: rows }, 2)}\n`);
   } else {
     const lines = rows.map(({ check, result, detail, advice }) => [check, result, detail, advice]);
     process.stdout.write(table(['check', 'result', 'detail', 'what to do'], lines));

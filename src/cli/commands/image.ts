@@ -2,6 +2,7 @@ import { openContext } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { planImage, pruneImages, imageStatus as statusOfImage } from '../sandbox/image.ts';
 import { buildWithProgress } from '../sandbox/image-on-demand.ts';
+import { jsonText } from '../ui/json.ts';
 import { bytes, duration, table } from '../ui/table.ts';
 
 /** Builds the session image unless it is there and fresh (S21). */
@@ -27,9 +28,7 @@ export async function imageStatus(options: GlobalOptions & { json?: boolean }): 
   const rows = [status.current, ...status.old].filter((image) => image !== undefined);
   if (options.json === true) {
     const images = rows.map(({ id, tags, sizeBytes, createdAt }) => ({ id, tags, sizeBytes, createdAt }));
-    process.stdout.write(
-      `${JSON.stringify({ version: 1, name: status.name, state: status.state, images }, null, 2)}\n`,
-    );
+    process.stdout.write(`${jsonText({ version: 1, name: status.name, state: status.state, images }, 2)}\n`);
   } else {
     process.stdout.write(`${status.name}: ${status.state}\n`);
     const lines = rows.map((image) => [

@@ -7,6 +7,7 @@ import { listSandboxes, matching, onlyOne } from '../sandbox/find-sandboxes.ts';
 import { planImage } from '../sandbox/image.ts';
 import { canonical } from '../sandbox/resolve-running.ts';
 import { parseLogLine, renderLogLine } from '../sandbox/sandbox-log-lines.ts';
+import { jsonText } from '../ui/json.ts';
 
 export interface LogsOptions extends GlobalOptions {
   domain?: string;
@@ -79,7 +80,7 @@ function printer(json: boolean): (text: string) => void {
       const parsed = parseLogLine(line);
       if (parsed === undefined) continue;
       process.stdout.write(
-        `${json ? JSON.stringify({ time: parsed.time, event: parsed.event, ...parsed.facts }) : renderLogLine(parsed)}\n`,
+        `${json ? jsonText({ time: parsed.time, event: parsed.event, ...parsed.facts }) : renderLogLine(parsed)}\n`,
       );
     }
   };

@@ -9,6 +9,7 @@ import { type EndedSandbox, endedSandboxes } from '../sandbox/ended-sandboxes.ts
 import { type ListedSandbox, listSandboxes } from '../sandbox/find-sandboxes.ts';
 import { planImage } from '../sandbox/image.ts';
 import { removeOldNetworks } from '../sandbox/network.ts';
+import { jsonText } from '../ui/json.ts';
 import { warn } from '../ui/report.ts';
 import { bytes, duration, table } from '../ui/table.ts';
 
@@ -73,7 +74,7 @@ function isSame(one: Engine | Failure, other: Engine | Failure): boolean {
 
 function print(rows: readonly Row[], ended: readonly EndedSandbox[], json: boolean): void {
   if (json) {
-    process.stdout.write(`${JSON.stringify({ version: 1, sandboxes: rows, ended }, null, 2)}\n`);
+    process.stdout.write(`${jsonText({ version: 1, sandboxes: rows, ended }, 2)}\n`);
     return;
   }
   process.stdout.write(render(rows));

@@ -11,6 +11,7 @@ import { addressesOfOthers, engineView } from '../selftest/engine-view.ts';
 import { type Evidence, type Expected, expectedLinks, ownedDirectories } from '../selftest/evidence.ts';
 import { judge } from '../selftest/judge.ts';
 import { PROBE, probe } from '../selftest/probe.ts';
+import { jsonText } from '../ui/json.ts';
 import { table } from '../ui/table.ts';
 
 export interface SelftestOptions extends GlobalOptions {
@@ -33,7 +34,7 @@ export async function selftest(argument: string | undefined, options: SelftestOp
   if (options.json === true) {
     const { project, domain } = expected;
     const facts = { version: 1, ok: failed === 0, project, domain, checks: rows };
-    process.stdout.write(`${JSON.stringify(facts, null, 2)}\n`);
+    process.stdout.write(`${jsonText(facts, 2)}\n`);
   } else {
     const lines = rows.map(({ check, result, detail }) => [check, result, detail]);
     process.stdout.write(table(['check', 'result', 'detail'], lines));

@@ -8,6 +8,7 @@ import { planImage } from '../sandbox/image.ts';
 import { type VolumeRole, volumeOfName } from '../sandbox/names.ts';
 import { resolveProject, sandboxUser } from '../sandbox/project.ts';
 import { runHelper } from '../sandbox/volumes.ts';
+import { jsonText } from '../ui/json.ts';
 import { confirm } from '../ui/prompt.ts';
 import { bytes, table } from '../ui/table.ts';
 
@@ -38,7 +39,7 @@ export async function volumesList(options: GlobalOptions & { json?: boolean }): 
       createdAt,
       sizeBytes: sizes.get(name),
     }));
-    process.stdout.write(`${JSON.stringify({ version: 1, volumes: rows }, null, 2)}\n`);
+    process.stdout.write(`${jsonText({ version: 1, volumes: rows }, 2)}\n`);
     return 0;
   }
   const lines = volumes.map(({ name, role, domain }) => {
