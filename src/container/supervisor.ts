@@ -10,6 +10,7 @@ import { makePipes } from './process/pipes.ts';
 import { type ProgramPlaces, type RunningProgram, signalOne } from './process/program.ts';
 import { strayProcesses } from './processes.ts';
 import { answer, finish, refusal, reply, tell } from './replies.ts';
+import { fullVolumes } from './room.ts';
 import { relay, startProgram } from './run-request.ts';
 import { type Place, SandboxState } from './sandbox-state.ts';
 import { receiveMerge } from './setup/merge-receiver.ts';
@@ -163,6 +164,8 @@ export class Supervisor {
     const exited = await relay(connection, program, request.program === 'pi');
     this.note('exited', { id: request.id, ...exited });
     if (request.program !== 'command') await this.tellChanges(connection);
+    const full = exited.code === 0 ? undefined : fullVolumes(this.settings.roots);
+    if (full !== undefined) tell(connection, 'warning', full);
     connection.send({ type: 'exited', value: exited });
     await finish(connection);
   }

@@ -182,7 +182,11 @@ export const damagedState: FaultCase = {
     await expectSuccess(world.shell(project, ['true']), 'a shell failed');
     const pi = await world.demo(project).outcome;
     expectPlainWords(pi);
-    expectThat(pi.code === 0 || /\.json/.test(pi.stderr), 'pi failed and does not say over which file', pi);
+    expectThat(
+      pi.code === 0 || /\.json|Credential store/.test(pi.stderr),
+      'pi failed and does not say over which file',
+      pi,
+    );
     for (const words of [
       ['logs', project],
       ['ps', '--all'],
