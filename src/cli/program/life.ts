@@ -1,0 +1,41 @@
+import { count, DOMAIN, examples, type Grammar, PROJECT } from './grammar.ts';
+
+/** Verbs about sandboxes that run or have run (S14, S15). */
+export function addLifeVerbs({ program, runs }: Grammar): void {
+  program
+    .command('stop')
+    .argument('[project]', PROJECT)
+    .description('end a sandbox; pi gets time to save')
+    .option('--all', 'every sandbox of this installation')
+    .option('--domain <name>', DOMAIN)
+    .option('-t, --time <seconds>', 'how long to wait before it is killed', count, 15)
+    .addHelpText('after', examples('stop', 'stop ~/work/shop', 'stop --all'))
+    .action(
+      runs(async (argument, options: { time: number }) =>
+        (await import('../commands/stop.ts')).stop(argument, options),
+      ),
+    );
+
+  program
+    .command('ps')
+    .description('list the sandboxes')
+    .option('-a, --all', 'also those that have ended, from their logs')
+    .option('--json', 'print JSON')
+    .addHelpText('after', examples('ps', 'ps --all', 'ps --json'))
+    .action(runs(async (_argument, options: object) => (await import('../commands/ps.ts')).ps(options)));
+
+  program
+    .command('logs')
+    .argument('[project]', PROJECT)
+    .description("print a sandbox's log")
+    .option('--domain <name>', DOMAIN)
+    .option('-n, --tail <lines>', 'only the last lines', count, 1_000)
+    .option('-f, --follow', 'go on printing as it grows')
+    .option('--json', 'print the lines as they are stored')
+    .addHelpText('after', examples('logs', 'logs -f ~/work/shop'))
+    .action(
+      runs(async (argument, options: { tail: number }) =>
+        (await import('../commands/logs.ts')).logs(argument, options),
+      ),
+    );
+}
