@@ -76,6 +76,11 @@ export function pathsOf(roots: Roots): Paths {
   };
 }
 
+/** Where programs of a sandbox reach a service on the user's machine, while a relay is there (S10). */
+export function relaySocket(runtime: string, service: string): string {
+  return `${runtime}/pi-sandbox/${service}.sock`;
+}
+
 /** What stands behind a link: a directory is made at once, a file appears when somebody writes it. */
 export type Behind = 'file' | 'directory';
 

@@ -1,7 +1,13 @@
 import { pathsOf } from '../agent-dir/index.ts';
 import { messageOf } from '../lib/errors.ts';
 import { missingPackages } from '../pi/index.ts';
-import type { FrameConnection, OpenRequest, PresenceRequest, RunRequest } from '../wire/index.ts';
+import type {
+  FrameConnection,
+  OpenRequest,
+  PresenceRequest,
+  RelayRequest,
+  RunRequest,
+} from '../wire/index.ts';
 import { inTime } from './in-time.ts';
 import { Living } from './living.ts';
 import { sendLogs } from './log-request.ts';
@@ -9,6 +15,8 @@ import { memoryUse } from './memory.ts';
 import { makePipes } from './process/pipes.ts';
 import { type ProgramPlaces, type RunningProgram, signalOne } from './process/program.ts';
 import { strayProcesses } from './processes.ts';
+import { listeners } from './relay/listeners.ts';
+import { Relays } from './relay/relays.ts';
 import { answer, finish, refusal, reply, tell } from './replies.ts';
 import { fullVolumes } from './room.ts';
 import { relay, startProgram } from './run-request.ts';
@@ -46,6 +54,7 @@ export class Supervisor {
   private readonly startedAt: Date;
   private readonly living: Living;
   private readonly running = new Set<Running>();
+  private readonly relays: Relays;
   private state: SandboxState | undefined;
   /** Set-up and merges happen one after the other, however many starts come at once. */
   private preparing: Promise<void> = Promise.resolve();
@@ -55,6 +64,11 @@ export class Supervisor {
     this.settings = settings;
     this.startedAt = settings.clock.now();
     this.living = new Living(settings.clock, settings.firstIdleMs, () => void this.end('idle'));
+    this.relays = new Relays({
+      runtime: settings.roots.runtime,
+      clock: settings.clock,
+      note: (event, facts) => this.note(event, facts),
+    });
     const { promise, resolve } = Promise.withResolvers<void>();
     this.ended = promise;
     this.settleEnded = resolve;
@@ -78,6 +92,10 @@ export class Supervisor {
       case 'logs':
         await inTime(this.settings.closeMs, Promise.resolve(this.state?.log.flush()));
         return sendLogs(connection, this.state?.log.path, request);
+      case 'relay':
+        return this.relay(connection, request);
+      case 'listeners':
+        return answer(connection, { answer: 'accepted', value: listeners() });
       case 'stop':
         await answer(connection, { answer: 'accepted' });
         return this.end(request.reason);
@@ -127,6 +145,7 @@ export class Supervisor {
       // The end may have begun while the configuration came; if it begins later, the program is asked to end below.
       if (this.ending !== undefined) return await answer(connection, { answer: 'closing' });
       release = this.state?.useMerge() ?? release;
+      await this.relays.offer(request.services ?? []);
       const program = await startProgram(
         connection,
         request,
@@ -205,7 +224,7 @@ export class Supervisor {
     // pi installs what is missing, and only then has business on the network beside the model's (S8).
     const missing = missingPackages(pathsOf(this.settings.roots).agent, sources);
     const offline = missing.length === 0 ? { PI_OFFLINE: '1' } : {};
-    return { ...process.env, ...offline, ...request.environment };
+    return { ...process.env, ...offline, ...this.relays.environment(), ...request.environment };
   }
 
   private async tellChanges(connection: FrameConnection): Promise<void> {
@@ -228,6 +247,13 @@ export class Supervisor {
     release?.();
     this.running.delete(running);
     this.living.remove(thing);
+  }
+
+  /** A `forward` is a client like any other; services alone keep no sandbox running (S14). */
+  private async relay(connection: FrameConnection, request: RelayRequest): Promise<void> {
+    if (request.kind === 'services') return this.relays.serve(connection, request);
+    const client = this.living.add({ kind: 'client', id: 'forward', name: 'forward' });
+    await this.relays.serve(connection, request).finally(() => this.living.remove(client));
   }
 
   private status(): unknown {

@@ -5,6 +5,7 @@
 import * as z from 'zod/mini';
 import { messageOf, OperationError } from '../lib/errors.ts';
 import {
+  ChannelEvent,
   Detached,
   Exited,
   Hello,
@@ -25,6 +26,8 @@ export const HEADER_BYTES = 5;
 export const MAX_PAYLOAD_BYTES = 1024 * 1024;
 /** Raw bytes are sent in pieces of this size, so that a resize or a signal never waits behind a long frame. */
 export const PIECE_BYTES = 64 * 1024;
+/** The number of its channel, in front of a channel's bytes. */
+const CHANNEL_BYTES = 4;
 /** Up to here one buffer is cheaper to write than a header and a payload of its own. */
 const JOINED_BYTES = 2 * 1024;
 
@@ -46,6 +49,8 @@ const FRAME_TYPES = [
   'exited',
   'control',
   'bye',
+  'channel',
+  'channel-data',
 ] as const;
 
 export type FrameType = (typeof FRAME_TYPES)[number];
@@ -70,6 +75,10 @@ export type Frame =
   | { type: 'exited'; value: Exited }
   /** Reserved: JSON whose meaning a later request kind defines. */
   | { type: 'control'; value: unknown }
+  /** Opens, answers, acknowledges and ends the byte streams of a relay; see `channels.ts`. */
+  | { type: 'channel'; value: ChannelEvent }
+  /** Bytes of one of them. */
+  | { type: 'channel-data'; channel: number; bytes: Uint8Array }
   /** The sender is through with this connection. */
   | { type: 'bye' };
 
@@ -81,6 +90,8 @@ const BOUNDS: Partial<Record<FrameType, number>> = {
   ack: 4,
   resize: 4,
   bye: 0,
+  channel: 4 * 1024,
+  'channel-data': CHANNEL_BYTES + PIECE_BYTES,
 };
 
 /** The frame type of a header's first byte. */
@@ -105,6 +116,8 @@ export function encodeFrame(frame: Frame): Uint8Array[] {
     case 'error-data':
     case 'blob':
       return encodeRaw(frame);
+    case 'channel-data':
+      return encodeChannelData(frame.channel, frame.bytes);
     case 'end-of-input':
     case 'bye':
       return [header(frame.type, 0)];
@@ -130,6 +143,17 @@ function encodeRaw({ type, bytes }: RawFrame): Uint8Array[] {
   for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
     const piece = bytes.subarray(at, at + PIECE_BYTES);
     parts.push(header(type, piece.length), piece);
+  }
+  return parts;
+}
+
+function encodeChannelData(channel: number, bytes: Uint8Array): Uint8Array[] {
+  const parts: Uint8Array[] = [];
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    const piece = bytes.subarray(at, at + PIECE_BYTES);
+    const head = header('channel-data', CHANNEL_BYTES + piece.length, CHANNEL_BYTES);
+    head.writeUInt32BE(channel, HEADER_BYTES);
+    parts.push(head, piece);
   }
   return parts;
 }
@@ -164,6 +188,9 @@ export function parsePayload(type: FrameType, payload: Buffer): Frame {
     case 'error-data':
     case 'blob':
       return { type, bytes: payload };
+    case 'channel-data':
+      if (payload.length < CHANNEL_BYTES) expectLength(type, payload, CHANNEL_BYTES);
+      return { type, channel: payload.readUInt32BE(0), bytes: payload.subarray(CHANNEL_BYTES) };
     case 'end-of-input':
     case 'bye':
       return { type };
@@ -194,6 +221,8 @@ export function parsePayload(type: FrameType, payload: Buffer): Frame {
       return { type, value: check(type, Exited, json(type, payload)) };
     case 'control':
       return { type, value: json(type, payload) };
+    case 'channel':
+      return { type, value: check(type, ChannelEvent, json(type, payload)) };
   }
 }
 

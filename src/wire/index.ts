@@ -1,4 +1,5 @@
 /** The frame protocol that every terminal, relay and supervisor connection speaks; see README.md. */
+export { ChannelRefusedError, Channels, type ChannelsOptions, joinStreams } from './channels.ts';
 export { type Closing, FrameConnection, type FrameHandler, type StreamPair } from './connection.ts';
 export { FrameDecoder } from './decoder.ts';
 export { INPUT_WINDOW_BYTES, InputCredit, InputLedger, sendInput } from './flow.ts';

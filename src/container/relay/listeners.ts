@@ -1,0 +1,96 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import type { Listeners } from '../../wire/index.ts';
+
+/** What is listed at most (rule 7). */
+const MAX_LISTENERS = 1_000;
+const MAX_COMMAND = 200;
+/** The kernel's number for a TCP socket that takes connections. */
+const LISTEN = '0A';
+
+/** The TCP sockets of this network namespace that take connections, each port and address once, by port (S14). */
+export function listeners(proc = '/proc'): Listeners {
+  const found = ['tcp', 'tcp6'].flatMap((table) => listening(`${proc}/net/${table}`));
+  const owners = socketOwners(proc, new Set(found.map(({ inode }) => inode)));
+  const seen = new Set<string>();
+  return found
+    .filter(({ port, address }) => {
+      const key = `${port} ${address}`;
+      return !seen.has(key) && seen.add(key) !== undefined;
+    })
+    .sort((a, b) => a.port - b.port || a.address.localeCompare(b.address))
+    .slice(0, MAX_LISTENERS)
+    .map(({ port, address, inode }) => ({ port, address, ...owners.get(inode) }));
+}
+
+interface Socket {
+  port: number;
+  address: string;
+  inode: string;
+}
+
+function listening(table: string): Socket[] {
+  let text: string;
+  try {
+    text = readFileSync(table, 'latin1');
+  } catch {
+    return [];
+  }
+  return text
+    .split('\n')
+    .slice(1)
+    .flatMap((line) => {
+      const fields = line.trim().split(/\s+/);
+      const [address = '', port = ''] = (fields[1] ?? '').split(':');
+      if (fields[3] !== LISTEN || port === '' || port === '0000') return [];
+      return [{ port: Number.parseInt(port, 16), address: addressOf(address), inode: fields[9] ?? '' }];
+    });
+}
+
+/** The kernel writes addresses as words of four bytes, each in the machine's own order. */
+function addressOf(hex: string): string {
+  const bytes = Buffer.from(hex, 'hex');
+  for (let at = 0; at < bytes.length; at += 4) bytes.subarray(at, at + 4).reverse();
+  if (bytes.length === 4) return bytes.join('.');
+  const groups = Array.from({ length: 8 }, (_, at) => bytes.readUInt16BE(at * 2).toString(16));
+  // The URL parser knows how to shorten an IPv6 address.
+  return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1);
+}
+
+/** Which process has which of these sockets open; those of other users cannot be told. */
+function socketOwners(
+  proc: string,
+  inodes: ReadonlySet<string>,
+): Map<string, { pid: number; command: string }> {
+  const owners = new Map<string, { pid: number; command: string }>();
+  if (inodes.size === 0) return owners;
+  for (const name of readdirSync(proc)) {
+    if (!/^\d+$/.test(name)) continue;
+    for (const inode of socketsOf(`${proc}/${name}/fd`)) {
+      if (!inodes.has(inode) || owners.has(inode)) continue;
+      owners.set(inode, { pid: Number(name), command: commandOf(`${proc}/${name}/cmdline`) });
+    }
+  }
+  return owners;
+}
+
+function socketsOf(directory: string): string[] {
+  try {
+    return readdirSync(directory).flatMap((fd) => {
+      try {
+        return readlinkSync(`${directory}/${fd}`).match(/^socket:\[(\d+)\]$/)?.[1] ?? [];
+      } catch {
+        return [];
+      }
+    });
+  } catch {
+    return [];
+  }
+}
+
+function commandOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').split('\0').join(' ').trim().slice(0, MAX_COMMAND);
+  } catch {
+    return '';
+  }
+}

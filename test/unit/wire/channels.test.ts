@@ -1,0 +1,134 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { Duplex, PassThrough } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { Channels, type ChannelsOptions, FrameConnection, joinStreams } from '../../../src/wire/index.ts';
+
+const cleanups: Array<() => unknown> = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const PORT = { to: 'port', port: 80 } as const;
+const refuseAll = async (): Promise<Duplex> => {
+  throw new Error('nothing listens on port 80');
+};
+
+/** Two sides over real byte streams. */
+function sides(accept: ChannelsOptions['accept']): { host: Channels; connections: FrameConnection[] } {
+  const [there, back] = [new PassThrough(), new PassThrough()];
+  const client = new FrameConnection({ input: back, output: there });
+  const server = new FrameConnection({ input: there, output: back });
+  cleanups.push(
+    () => client.destroy(),
+    () => server.destroy(),
+  );
+  new Channels(server, { side: 'sandbox', accept });
+  const host = new Channels(client, { side: 'host', accept: refuseAll });
+  return { host, connections: [client, server] };
+}
+
+async function tcpServer(serve: (socket: Socket) => void): Promise<number> {
+  const sockets: Socket[] = [];
+  const server: Server = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.push(socket);
+    socket.on('error', () => undefined);
+    serve(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  cleanups.push(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+async function dial(port: number): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+  return socket;
+}
+
+const hash = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+
+describe('channels', () => {
+  it('S14: carry 5 MB each way at the same time, byte for byte, and end one direction at a time', async () => {
+    const port = await tcpServer((socket) => socket.pipe(socket));
+    const { host } = sides(() => dial(port));
+    const channel = await host.open(PORT);
+    const sent = randomBytes(5_000_000);
+    channel.end(sent);
+    expect(hash(await buffer(channel))).toBe(hash(sent));
+  });
+
+  it('S14: a channel that nobody reads holds back itself and no other', async () => {
+    const port = await tcpServer((socket) => {
+      socket.write(randomBytes(3_000_000));
+      socket.end();
+    });
+    const { host } = sides(() => dial(port));
+    const idle = await host.open(PORT);
+    const busy = await host.open(PORT);
+    expect((await buffer(busy)).length).toBe(3_000_000);
+    // Rule 7: what waits for the idle one is the window and not what the other side would like to send.
+    expect(idle.readableLength).toBeLessThanOrEqual(256 * 1024);
+    expect((await buffer(idle)).length).toBe(3_000_000);
+  });
+
+  it('S14: a refusal carries its reason', async () => {
+    const { host } = sides(refuseAll);
+    await expect(host.open(PORT)).rejects.toThrow('nothing listens on port 80');
+  });
+
+  it('S14: a writer into a channel nobody takes from waits instead of filling the memory', async () => {
+    const stuck = new Duplex({ read: () => undefined, write: () => undefined });
+    const { host } = sides(async () => stuck);
+    const channel = await host.open(PORT);
+    const piece = Buffer.alloc(64 * 1024);
+    let written = 0;
+    const drained = () => Promise.race([once(channel, 'drain'), sleep(200, 'stuck')]);
+    while (written < 10_000_000 && (channel.write(piece) || (await drained()) !== 'stuck')) {
+      written += piece.length;
+    }
+    // Rule 7: the window, and what the streams on the way hold.
+    expect(written).toBeLessThan(1_000_000);
+  });
+
+  it('S14: the loss of the connection ends every channel, and no new one opens', async () => {
+    const port = await tcpServer(() => undefined);
+    const { host, connections } = sides(() => dial(port));
+    const channel = await host.open(PORT);
+    const closed = new Promise<void>((resolve) => channel.once('close', resolve));
+    connections[1]?.destroy();
+    await closed;
+    await expect(host.open(PORT)).rejects.toThrow('gone');
+  });
+
+  it('S14: an end that dies without a word closes the other end', async () => {
+    const port = await tcpServer((socket) => {
+      socket.write('half an answ');
+      setTimeout(() => socket.resetAndDestroy(), 30);
+    });
+    const { host } = sides(() => dial(port));
+    const near = await tcpServer((socket) => {
+      void host.open(PORT).then((channel) => joinStreams(channel, socket));
+    });
+    const socket = await dial(near);
+    socket.on('error', () => undefined);
+    socket.resume();
+    await once(socket, 'end');
+  });
+
+  it('S14: more than 256 channels at once are refused', async () => {
+    const { host } = sides(async () => new PassThrough());
+    const opened = await Promise.all(Array.from({ length: 256 }, () => host.open(PORT)));
+    await expect(host.open(PORT)).rejects.toThrow('more than 256');
+    opened[0]?.destroy();
+    await expect(host.open(PORT)).resolves.toBeDefined();
+  });
+});
