@@ -1,0 +1,290 @@
+/**
+ * A directory that stays the same one whatever is done to its path. It is opened without following a link, and its
+ * children are reached through the open directory only: one that is swapped for a link in the middle of a walk never
+ * leads out of the tree (rules 3, 8), nor does something mounted below it.
+ *
+ * Node has no openat(2). On Linux `/proc/<pid>/fd/<n>/<name>` is the same thing; elsewhere the real path is used after
+ * each look has found the directory's inode there, which leaves a moment in between.
+ *
+ * Everything here is synchronous: over 100,000 files one promise each costs more than the work. Callers give way to
+ * the event loop between pieces of a walk.
+ */
+import {
+  closeSync,
+  constants,
+  type Dirent,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  opendirSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmdirSync,
+  type Stats,
+  statSync,
+  unlinkSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { hasCode, OperationError } from './errors.ts';
+import { FileError } from './file-error.ts';
+
+const OPEN_DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+/** A fifo or terminal in a file's place must not hang us or become ours. */
+const OPEN_FILE = constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
+/** Entries that one system call brings; more only costs memory. */
+const ENTRIES_AT_ONCE = 512;
+
+export interface DirectoryHandle {
+  /** As it was opened. For messages; a system call takes {@link DirectoryHandle.at}. */
+  readonly path: string;
+  readonly fd: number;
+  readonly device: number;
+  readonly inode: number;
+  /** There is no way through the descriptor here: the path is verified before each use instead. */
+  readonly byPath: boolean;
+  /**
+   * The address of a child for one system call, to be made now. The last component is not protected: the call itself
+   * must not follow a link (`lstat`, `O_NOFOLLOW`, `rename`, `unlink`).
+   *
+   * @throws OperationError when the name is not one component, the handle is closed, or (without `/proc`) another
+   *   directory stands at its path
+   */
+  at(name: string): string;
+  /** A second call does nothing. */
+  close(): void;
+}
+
+/** Another file system is mounted there: a walk ends before it. */
+export class MountPointError extends OperationError {
+  readonly path: string;
+
+  constructor(path: string) {
+    super(`${path} is another file system, mounted there`);
+    this.path = path;
+  }
+}
+
+/** What lies there is not the regular file that was expected. */
+export class NotRegularFileError extends OperationError {
+  readonly path: string;
+
+  constructor(path: string, reason = 'it is not a regular file') {
+    super(`${path} is not opened: ${reason}`);
+    this.path = path;
+  }
+}
+
+/**
+ * Opens the top of a tree. The directories above it are the caller's to trust; its last component must be no link.
+ *
+ * @param byPath as on a system without `/proc`, for tests
+ * @throws FileError (`code` is ENOENT when missing, ENOTDIR or ELOOP for a file or a link)
+ */
+export function openDirectory(path: string, { byPath = false } = {}): DirectoryHandle {
+  try {
+    const fd = openSync(path, OPEN_DIRECTORY);
+    return handleOf(fd, path, byPath ? undefined : throughDescriptor(fd), () => realpathSync(path));
+  } catch (error) {
+    throw new FileError('open directory', path, error);
+  }
+}
+
+/**
+ * Opens a directory in a directory.
+ *
+ * @throws FileError (`code` as for {@link openDirectory}), MountPointError
+ */
+export function openChildDirectory(parent: DirectoryHandle, name: string): DirectoryHandle {
+  const path = join(parent.path, name);
+  let child: DirectoryHandle;
+  try {
+    const address = parent.at(name);
+    const fd = openSync(address, OPEN_DIRECTORY);
+    child = handleOf(fd, path, parent.byPath ? undefined : throughDescriptor(fd), () => address);
+  } catch (error) {
+    throw new FileError('open directory', path, error);
+  }
+  if (child.device === parent.device) return child;
+  child.close();
+  throw new MountPointError(path);
+}
+
+/**
+ * As {@link openChildDirectory}, making it where it is missing.
+ *
+ * @throws FileError, MountPointError
+ */
+export function makeChildDirectory(parent: DirectoryHandle, name: string, mode = 0o700): DirectoryHandle {
+  try {
+    mkdirSync(parent.at(name), { mode });
+  } catch (error) {
+    if (!hasCode(error, 'EEXIST')) throw new FileError('make directory', join(parent.path, name), error);
+  }
+  return openChildDirectory(parent, name);
+}
+
+/**
+ * Opens a regular file of a directory; `flags` as for open(2), by default for reading. The caller closes `fd`.
+ *
+ * @throws FileError, NotRegularFileError (a link, a fifo, a device, swapped while it was opened), MountPointError
+ */
+export function openChildFile(
+  parent: DirectoryHandle,
+  name: string,
+  flags: number = constants.O_RDONLY,
+  mode = 0o600,
+): { fd: number; stats: Stats } {
+  const path = join(parent.path, name);
+  try {
+    const address = parent.at(name);
+    // Before opening too: to open a device can already do something.
+    const before = lstatSync(address, { throwIfNoEntry: false });
+    if (before && !before.isFile()) throw new NotRegularFileError(path);
+    const fd = openSync(address, flags | OPEN_FILE, mode);
+    const stats = fstatSync(fd);
+    if (stats.isFile() && stats.dev === parent.device && (!before || before.ino === stats.ino))
+      return { fd, stats };
+    closeSync(fd);
+    if (stats.isFile() && stats.dev !== parent.device) throw new MountPointError(path);
+    throw new NotRegularFileError(path, 'it was replaced while it was opened');
+  } catch (error) {
+    if (error instanceof NotRegularFileError || error instanceof MountPointError) throw error;
+    throw new FileError('open', path, error);
+  }
+}
+
+/** What lies there, links not followed; undefined where there is nothing. */
+export function statChild(parent: DirectoryHandle, name: string): Stats | undefined {
+  return lstatSync(parent.at(name), { throwIfNoEntry: false });
+}
+
+/** As rename(2): what stands at the new place is replaced, so whoever must keep it looks first, under a lock. */
+export function renameChild(from: DirectoryHandle, name: string, to: DirectoryHandle, newName: string): void {
+  try {
+    renameSync(from.at(name), to.at(newName));
+  } catch (error) {
+    throw new FileError('move', join(from.path, name), error);
+  }
+}
+
+/** A second name for a file. Never replaces anything: `code` is EEXIST where something stands. */
+export function linkChild(from: DirectoryHandle, name: string, to: DirectoryHandle, newName: string): void {
+  try {
+    linkSync(from.at(name), to.at(newName));
+  } catch (error) {
+    throw new FileError('link', join(from.path, name), error);
+  }
+}
+
+/** Removes one name of a file or link; never a directory. */
+export function unlinkChild(parent: DirectoryHandle, name: string): void {
+  try {
+    unlinkSync(parent.at(name));
+  } catch (error) {
+    throw new FileError('remove', join(parent.path, name), error);
+  }
+}
+
+/** Removes a directory if it is empty at that very moment; false when it is not, is no directory, or is gone. */
+export function removeEmptyChild(parent: DirectoryHandle, name: string): boolean {
+  try {
+    rmdirSync(parent.at(name));
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'ENOTEMPTY', 'EEXIST', 'ENOENT', 'ENOTDIR', 'EBUSY')) return false;
+    throw new FileError('remove directory', join(parent.path, name), error);
+  }
+}
+
+/**
+ * The entries of a directory, as the system gives them, never all in memory. Entries may be removed meanwhile; what
+ * is added may be seen or not.
+ *
+ * @throws FileError
+ */
+export function* entriesOf(directory: DirectoryHandle): Generator<Dirent, void, undefined> {
+  const stream = reading(directory, () => opendirSync(directory.at('.'), { bufferSize: ENTRIES_AT_ONCE }));
+  try {
+    for (;;) {
+      const entry = reading(directory, () => stream.readSync());
+      if (entry === null) return;
+      yield entry;
+    }
+  } finally {
+    stream.closeSync();
+  }
+}
+
+function reading<T>(directory: DirectoryHandle, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new FileError('read directory', directory.path, error);
+  }
+}
+
+/** Makes renames and removals in it survive a power cut; file systems that cannot say EINVAL. */
+export function syncDirectory(directory: DirectoryHandle): void {
+  try {
+    fsyncSync(directory.fd);
+  } catch (error) {
+    if (!hasCode(error, 'EINVAL', 'EBADF')) throw new FileError('sync', directory.path, error);
+  }
+}
+
+function handleOf(
+  fd: number,
+  path: string,
+  descriptor: string | undefined,
+  realPath: () => string,
+): DirectoryHandle {
+  const { dev: device, ino: inode } = fstatSync(fd);
+  const address = descriptor ?? realPath();
+  const byPath = descriptor === undefined;
+  let open = true;
+  return {
+    path,
+    fd,
+    device,
+    inode,
+    byPath,
+    at(name) {
+      if (!open) throw new OperationError(`${path} was closed before`);
+      if (name === '' || name === '..' || name.includes('/')) {
+        throw new OperationError(`"${name}" is no name of an entry of ${path}`);
+      }
+      if (byPath && !isSame(address, device, inode)) {
+        throw new OperationError(`${path} was replaced by another directory`);
+      }
+      return `${address}/${name}`;
+    },
+    close() {
+      // The number may be another file's by the second call.
+      if (open) closeSync(fd);
+      open = false;
+    },
+  };
+}
+
+/** How this process reaches its descriptors by a path: asked once. `self` costs one link more for each call. */
+let descriptors: string | false | undefined;
+
+function throughDescriptor(fd: number): string | undefined {
+  descriptors ??=
+    [`/proc/${process.pid}/fd`, '/proc/self/fd'].find((directory) => leadsTo(`${directory}/${fd}`, fd)) ??
+    false;
+  return descriptors === false ? undefined : `${descriptors}/${fd}`;
+}
+
+function leadsTo(path: string, fd: number): boolean {
+  const { dev, ino } = fstatSync(fd);
+  return isSame(`${path}/.`, dev, ino);
+}
+
+function isSame(path: string, device: number, inode: number): boolean {
+  const there = statSync(path, { throwIfNoEntry: false });
+  return there !== undefined && there.dev === device && there.ino === inode;
+}
