@@ -9,10 +9,14 @@ import { answer, finish, refusal } from './replies.ts';
 const MAX_TAIL_BYTES = 2 * 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;
 
-interface Tail {
+/** Up to where which file was read. */
+interface Place {
+  inode: number;
+  at: number;
+}
+
+interface Tail extends Place {
   text: string;
-  /** Up to where the file was read. */
-  size: number;
 }
 
 /** Sends the end of the supervisor's log, and with `follow` what is added to it for as long as the client stays. */
@@ -26,7 +30,7 @@ export async function sendLogs(
   const changes = path !== undefined && request.follow ? watchFile(path, connection.closed) : undefined;
   let tail: Tail | undefined;
   try {
-    if (path !== undefined) tail = await withFile(path, (file) => readTail(file, request.tail));
+    if (path !== undefined) tail = await readTail(path, request.tail);
   } catch (error) {
     // A program of the sandbox has put something else in the log's place.
     return answer(connection, refusal(error));
@@ -35,7 +39,7 @@ export async function sendLogs(
   if (tail !== undefined && tail.text !== '') {
     if (!connection.send({ type: 'data', bytes: Buffer.from(tail.text) })) await connection.drained();
   }
-  if (path !== undefined && changes !== undefined) await follow(connection, path, tail?.size ?? 0, changes);
+  if (path !== undefined && changes !== undefined) await follow(connection, path, tail, changes);
   connection.send({ type: 'exited', value: { code: 0, signal: null } });
   await finish(connection);
 }
@@ -43,18 +47,29 @@ export async function sendLogs(
 async function follow(
   connection: FrameConnection,
   path: string,
-  start: number,
+  start: Place | undefined,
   changes: AsyncGenerator<void>,
 ): Promise<void> {
-  let at = start;
+  let place = start;
   for await (const _change of changes) {
-    at =
-      (await withFile(path, async (file) => {
-        const { size } = await file.stat();
-        // Smaller than before: the log was rotated, and this is the new one.
-        return sendRange(connection, file, size < at ? 0 : at, size);
-      })) ?? 0;
+    const before = place;
+    place = await withFile(path, async (file) => {
+      const { size, ino } = await file.stat();
+      if (before !== undefined && before.inode !== ino) await sendRotated(connection, path, before);
+      const from = before?.inode === ino && before.at <= size ? before.at : 0;
+      return { inode: ino, at: await sendRange(connection, file, from, size) };
+    });
+    // Between a rotation and the first line after it there is no file.
+    place ??= before;
   }
+}
+
+/** What was still added to the log before it was rotated. */
+async function sendRotated(connection: FrameConnection, path: string, before: Place): Promise<void> {
+  await withFile(rotated(path), async (file) => {
+    const { size, ino } = await file.stat();
+    if (ino === before.inode) await sendRange(connection, file, before.at, size);
+  });
 }
 
 /** Yields once for any number of changes since the last time, until `over` settles. */
@@ -87,22 +102,40 @@ async function withFile<T>(path: string, work: (file: FileHandle) => Promise<T>)
   }
 }
 
-/** The last `lines` whole lines, and the size up to which the file was read. */
-async function readTail(file: FileHandle, lines: number): Promise<Tail> {
-  const { size } = await file.stat();
-  const length = Math.min(size, MAX_TAIL_BYTES);
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, size - length);
-  const all = buffer.subarray(0, bytesRead).toString('utf8').split('\n');
-  // The first of a cut file is a part of a line only; after the last newline there is nothing, or a torn line.
-  const whole = (length < size ? all.slice(1) : all).filter(Boolean);
+function rotated(path: string): string {
+  return `${path}.1`;
+}
+
+/** The last `lines` whole lines, of the rotated part too where the log itself has fewer, and up to where it was read. */
+async function readTail(path: string, lines: number): Promise<Tail | undefined> {
+  const now = await withFile(path, (file) => readLines(file, MAX_TAIL_BYTES));
+  const missing = lines - (now?.lines.length ?? 0);
+  const room = MAX_TAIL_BYTES - (now?.bytes ?? 0);
+  const older =
+    missing > 0 && room > 0 ? await withFile(rotated(path), (file) => readLines(file, room)) : undefined;
+  if (now === undefined && older === undefined) return undefined;
+  // Rotated between the two looks: what was read as the log is the rotated part now.
+  const before = older === undefined || older.inode === now?.inode ? [] : older.lines;
+  const all = [...before, ...(now?.lines ?? [])];
   const text =
     lines === 0
       ? ''
-      : whole
+      : all
           .slice(-lines)
           .map((line) => `${line}\n`)
           .join('');
-  return { text, size };
+  return { text, inode: now?.inode ?? 0, at: now?.size ?? 0 };
+}
+
+/** The whole lines in the last `most` bytes of a file. */
+async function readLines(file: FileHandle, most: number) {
+  const { size, ino: inode } = await file.stat();
+  const length = Math.min(size, most);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, size - length);
+  const all = buffer.subarray(0, bytesRead).toString('utf8').split('\n');
+  // The first of a cut file is a part of a line only; after the last newline there is nothing, or a torn line.
+  const lines = (length < size ? all.slice(1) : all).filter(Boolean);
+  return { lines, bytes: bytesRead, size, inode };
 }
 
 async function sendRange(

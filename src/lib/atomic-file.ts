@@ -18,6 +18,11 @@ import { type RandomSource, randomId } from './ids.ts';
 const TEMPORARY = '.pi-sandbox-tmp-';
 const MAX_LINKS = 40;
 
+/** For a file of somebody else's making that takes another's place; see {@link isAtomicTemporary}. */
+export function temporaryName(random?: RandomSource): string {
+  return `${TEMPORARY}${randomId(16, random)}`;
+}
+
 export interface AtomicWriteOptions {
   /** Exactly this mode, whatever the umask. Default 0600. */
   mode?: number;
@@ -43,7 +48,7 @@ export async function writeFileAtomic(
   try {
     const target = await behindLinks(path);
     const directory = dirname(target);
-    const temporary = join(directory, `${TEMPORARY}${randomId(16, random)}`);
+    const temporary = join(directory, temporaryName(random));
     await writeTemporary(temporary, data, mode);
     try {
       await rename(temporary, target);

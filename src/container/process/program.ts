@@ -24,6 +24,7 @@ export interface RunningProgram {
 export type OutputHandler = (stream: 'stdout' | 'stderr', bytes: Buffer) => Promise<void> | undefined;
 
 export interface Launch {
+  /** A path, or a name that the environment's PATH leads to: the program sees it as it was typed (S15). */
   file: string;
   arguments: string[];
   directory: string;
@@ -69,21 +70,22 @@ export function launchOf(
       return { file: places.shell, arguments: request.arguments, ...common };
     case 'command': {
       const [name = '', ...rest] = request.arguments;
-      const file = findExecutable(name, directory, environment.PATH ?? '');
-      return file === undefined ? undefined : { file, arguments: rest, ...common };
+      const found = isThere(name, directory, environment.PATH ?? '');
+      return found ? { file: name, arguments: rest, ...common } : undefined;
     }
   }
 }
 
-function findExecutable(name: string, directory: string, path: string): string | undefined {
-  if (name === '') return undefined;
+/** Looked for here only to be told from a program that fails: the kernel's own search is the one that counts. */
+function isThere(name: string, directory: string, path: string): boolean {
+  if (name === '') return false;
   const candidates = name.includes('/')
     ? [resolve(directory, name)]
     : path
         .split(delimiter)
         .filter(Boolean)
         .map((entry) => resolve(directory, entry, name));
-  return candidates.find(isExecutable);
+  return candidates.some(isExecutable);
 }
 
 function isExecutable(file: string): boolean {
@@ -101,7 +103,7 @@ function isExecutable(file: string): boolean {
  */
 export function withoutDescriptors(launch: Launch, descriptors: readonly number[]): Launch {
   if (descriptors.length === 0) return launch;
-  const script = `exec ${descriptors.map((fd) => `${fd}>&-`).join(' ')}; exec "$0" "$@"`;
+  const script = `exec ${descriptors.map((fd) => `${fd}>&-`).join(' ')}; exec -- "$0" "$@"`;
   return { ...launch, file: '/bin/bash', arguments: ['-pc', script, launch.file, ...launch.arguments] };
 }
 

@@ -1,21 +1,10 @@
-import {
-  linkSync,
-  lstatSync,
-  mkdirSync,
-  readlinkSync,
-  renameSync,
-  rmdirSync,
-  symlinkSync,
-  unlinkSync,
-} from 'node:fs';
+import { linkSync, lstatSync, mkdirSync, readlinkSync, renameSync, symlinkSync, unlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { hasCode, OperationError } from '../../lib/errors.ts';
 import { randomId } from '../../lib/ids.ts';
 
 /** Something keeps putting things there, or the directory holds that many moved ones. */
 const MAX_TRIES = 1_000;
-/** What rmdir says of a folder with something in it, and of one that another process has just dealt with. */
-const NOT_EMPTY = ['ENOTEMPTY', 'EEXIST', 'ENOENT', 'ENOTDIR'];
 
 /**
  * Makes `path` a link to `target`, whatever stands there: a right link stays, a wrong one is replaced, and a file or
@@ -34,7 +23,8 @@ export function placeLink(path: string, target: string): string | undefined {
     if (stat.isSymbolicLink()) {
       if (linkTarget(path) === target) return moved;
       attempt(() => unlinkSync(path), 'ENOENT', 'EISDIR', 'EPERM');
-    } else if (!stat.isDirectory() || !attempt(() => rmdirSync(path), ...NOT_EMPTY)) {
+    } else {
+      // An empty folder too: it may be somebody's mark, and its owner and mode are theirs.
       moved = moveAside(path) ?? moved;
     }
   }

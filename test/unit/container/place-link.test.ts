@@ -32,15 +32,16 @@ describe('placeLink', () => {
     expect(readlinkSync(path)).toBe('/other');
   });
 
-  it('S3: an empty folder gives way, a full one and a file are moved to .shared, .shared-2, …', () => {
+  it('S3: a folder, also an empty one, and a file are moved to .shared, .shared-2, …', () => {
     const directory = temporary();
     const path = `${directory}/.kube`;
-    mkdirSync(path);
-    expect(placeLink(path, '/target')).toBeUndefined();
+    mkdirSync(path, { mode: 0o750 });
+    expect(placeLink(path, '/target')).toBe(`${path}.shared`);
+    expect(lstatSync(`${path}.shared`).mode & 0o777).toBe(0o750);
     for (const [content, aside] of [
-      ['one', '.kube.shared'],
-      ['two', '.kube.shared-2'],
-      ['three', '.kube.shared-3'],
+      ['one', '.kube.shared-2'],
+      ['two', '.kube.shared-3'],
+      ['three', '.kube.shared-4'],
     ]) {
       placeLink(path, '/elsewhere');
       replaceByFolder(path, content ?? '');
@@ -48,8 +49,8 @@ describe('placeLink', () => {
       expect(readFileSync(`${directory}/${aside}/file`, 'utf8')).toBe(content);
     }
     replaceByFile(path, 'a file');
-    expect(placeLink(path, '/target')).toBe(`${directory}/.kube.shared-4`);
-    expect(readFileSync(`${directory}/.kube.shared-4`, 'utf8')).toBe('a file');
+    expect(placeLink(path, '/target')).toBe(`${directory}/.kube.shared-5`);
+    expect(readFileSync(`${directory}/.kube.shared-5`, 'utf8')).toBe('a file');
     expect(readlinkSync(path)).toBe('/target');
   });
 
@@ -79,9 +80,9 @@ describe('placeLink', () => {
       expect(readlinkSync(`${directory}/${name}`)).toBe('/target');
       if (n % 3 === 0) expect(readFileSync(`${directory}/${name}.shared`, 'utf8')).toBe(name);
       if (n % 3 === 1) expect(readFileSync(`${directory}/${name}.shared/file`, 'utf8')).toBe(name);
-      if (n % 3 === 2) expect(existsSync(`${directory}/${name}.shared`)).toBe(false);
+      if (n % 3 === 2) expect(readdirSync(`${directory}/${name}.shared`)).toEqual([]);
     }
-    expect(readdirSync(directory)).toHaveLength(100);
+    expect(readdirSync(directory)).toHaveLength(120);
   });
 });
 

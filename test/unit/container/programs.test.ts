@@ -72,6 +72,18 @@ describe('a program with pipes', () => {
     expect(broken.stderr).toContain(script);
   });
 
+  it.each([undefined, TERMINAL])('S15: it sees its name as it was typed (terminal: %j)', async (terminal) => {
+    const sandbox = await runningSandbox();
+    const name = ['bash', '-c', 'echo "<$0>"; tr "\\0" " " </proc/$$/cmdline'];
+    const more = terminal === undefined ? {} : { terminal };
+    // Beside another terminal, whose descriptor takes a shell to close.
+    const other = await openWithPid(sandbox, 'sleep 60', { terminal: TERMINAL });
+    const { stdout } = await runIn(sandbox, name, more);
+    expect(stdout.toString()).toContain('<bash>');
+    expect(stdout.toString()).toMatch(/^bash -c/m);
+    other.connection.destroy();
+  });
+
   it('S14: 20 MB of standard input reach a slow reader byte for byte, in bounded memory', async () => {
     const sandbox = await runningSandbox();
     const reader =

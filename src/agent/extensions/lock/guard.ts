@@ -7,6 +7,7 @@
 import { existsSync } from 'node:fs';
 import { bringBackFromTrash, type SessionTarget } from '../../../pi/index.ts';
 import { findSession, type Registry } from './registry.ts';
+import { appendWhole, rewriteWhole } from './whole-writes.ts';
 
 const MARK = Symbol.for('pi-sandbox.session-lock.guarded');
 
@@ -20,6 +21,8 @@ interface Manager extends ManagerPrototype {
   isPersisted(): boolean;
   getSessionId(): string;
   getSessionFile(): string | undefined;
+  /** Where pi writes to. */
+  sessionFile?: string;
   /** Nothing has been written yet: a missing file is how it should be. */
   flushed: boolean;
 }
@@ -39,22 +42,34 @@ export function installGuard(prototype: object, registry: Registry): boolean {
   if (prototype[MARK]) return true;
   const { _persist: persist, _rewriteFile: rewrite } = prototype;
   prototype[MARK] = true;
-  const guarded = (manager: Manager, write: () => void, appends: boolean): void => {
+  const guarded = (manager: Manager, append: (() => void) | undefined): void => {
     const file = manager.isPersisted() ? manager.getSessionFile() : undefined;
     if (file === undefined || !registry.gate) {
-      write();
+      if (append) append();
+      else rewrite.call(manager);
       return;
     }
-    const writeAll = appends && manager.flushed ? () => rewrite.call(manager) : undefined;
-    registry.gate({ id: manager.getSessionId(), file }, write, writeAll);
+    const writeAll = (): void => rewriteSession(manager, file, rewrite);
+    const write = append === undefined ? writeAll : () => appendWhole(file, append);
+    const appends = append !== undefined && manager.flushed;
+    registry.gate({ id: manager.getSessionId(), file }, write, appends ? writeAll : undefined);
   };
   prototype._persist = function guardedPersist(entry) {
-    guarded(this, () => persist.call(this, entry), true);
+    guarded(this, () => persist.call(this, entry));
   };
   prototype._rewriteFile = function guardedRewrite() {
-    guarded(this, () => rewrite.call(this), false);
+    guarded(this, undefined);
   };
   return true;
+}
+
+function rewriteSession(manager: Manager, file: string, rewrite: (this: Manager) => void): void {
+  const setFile = (to: string): void => {
+    manager.sessionFile = to;
+  };
+  // A pi that keeps the path elsewhere writes in place, as without us.
+  if (manager.sessionFile !== file) rewrite.call(manager);
+  else rewriteWhole(file, setFile, () => rewrite.call(manager));
 }
 
 export interface GateNeeds {
