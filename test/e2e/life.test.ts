@@ -200,11 +200,13 @@ describe('S14, S15: the life of a sandbox', () => {
   it('S20: a sandbox that is killed under a program is told apart from an exit', async () => {
     const project = here.project();
     const child = here.start(['shell', project, '--', 'sh', '-c', 'echo up; sleep 600']);
-    await once(child.stdout, 'data');
     let errors = '';
     child.stderr.on('data', (piece) => {
       errors += String(piece);
     });
+    const ended = once(child, 'close').then(() => Promise.reject(new Error(`it ended early: ${errors}`)));
+    await Promise.race([once(child.stdout, 'data'), ended]);
+    ended.catch(() => undefined);
     await here.engine.command(['kill', await sandboxOf(here, project)]);
     const [code] = await once(child, 'close');
     expect(code).toBe(1);
