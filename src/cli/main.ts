@@ -7,9 +7,10 @@ import { EXIT, hasCode, messageOf, OperationError } from '../lib/errors.ts';
 import type { GlobalOptions } from './global-options.ts';
 import { addCheckVerbs } from './program/checks.ts';
 import { addConfigVerbs } from './program/config.ts';
-import type { Grammar, Runs } from './program/grammar.ts';
+import type { Grammar, Runs, RunsMany } from './program/grammar.ts';
 import { addImageVerbs } from './program/image.ts';
 import { addLifeVerbs } from './program/life.ts';
+import { addPortVerbs } from './program/ports.ts';
 import { addSandboxVerbs } from './program/sandbox.ts';
 import { addVolumeVerbs } from './program/volumes.ts';
 import { reportError } from './ui/report.ts';
@@ -36,11 +37,16 @@ const runs: Runs =
     process.exitCode = await verb(argument, { ...program.opts<GlobalOptions>(), ...options });
   };
 
-const grammar: Grammar = { program, runs, rest };
+const runsMany: RunsMany = (verb) => async (words, options) => {
+  process.exitCode = await verb(words, { ...program.opts<GlobalOptions>(), ...options });
+};
+
+const grammar: Grammar = { program, runs, runsMany, rest };
 /** In the order of `--help`. */
 for (const add of [
   addSandboxVerbs,
   addLifeVerbs,
+  addPortVerbs,
   addCheckVerbs,
   addConfigVerbs,
   addImageVerbs,

@@ -6,10 +6,16 @@ export type Runs = <Options extends object>(
   verb: (argument: string | undefined, options: Options & GlobalOptions) => Promise<number>,
 ) => (...given: [string | undefined, Options, Command] | [Options, Command]) => Promise<void>;
 
+/** The same for a verb that takes any number of words. */
+export type RunsMany = <Options extends object>(
+  verb: (words: string[], options: Options & GlobalOptions) => Promise<number>,
+) => (words: string[], options: Options) => Promise<void>;
+
 /** What a group of verbs needs to add itself to the program. */
 export interface Grammar {
   readonly program: Command;
   readonly runs: Runs;
+  readonly runsMany: RunsMany;
   /** What stands after `--`: the words of the program in the sandbox, never looked at here. */
   readonly rest: readonly string[];
 }

@@ -19,6 +19,11 @@ function sandboxOptions(command: Command): Command {
       'one more host directory in a new sandbox',
       several,
     )
+    .option(
+      '-p, --publish <[[address:]host-port:]port>',
+      'reach a port of a new sandbox on this machine (loopback unless an address is given)',
+      several,
+    )
     .option('--name <name>', 'a name for a new sandbox, usable wherever a project is expected')
     .option('--rebuild', 'build the image anew first')
     .option('--no-build', 'fail instead of building an image that is missing or stale')

@@ -1,5 +1,5 @@
 import { FRONT_DIRECTORIES, sandboxEnvironment, sandboxRoots } from '../../agent-dir/index.ts';
-import type { ContainerSpec, MountSpec } from '../../engine/index.ts';
+import type { ContainerSpec, MountSpec, PublishSpec } from '../../engine/index.ts';
 import { domainLabels, LABELS, type Sandbox } from './sandbox.ts';
 
 const MEBIBYTE = 2 ** 20;
@@ -16,6 +16,7 @@ export interface ContainerOptions {
   readonly readOnlyProject: boolean;
   readonly mounts: readonly MountSpec[];
   readonly alias?: string | undefined;
+  readonly publish?: readonly PublishSpec[];
   /** Proxy, locale and certificate variables of every process in the container. */
   readonly environment: Readonly<Record<string, string>>;
 }
@@ -73,6 +74,7 @@ export function containerSpec(
       ...FRONT_DIRECTORIES.map((target) => ({ target, sizeBytes: FRONT_TMPFS_BYTES, mode: 0o755, ...owned })),
     ],
     network,
+    ...(options.publish === undefined || options.publish.length === 0 ? {} : { publish: options.publish }),
     limits: {
       memoryBytes: options.memoryBytes,
       pids: config.PIDS,

@@ -25,6 +25,7 @@ import {
   mountsFromFlags,
   networkMode,
   onlyForNew,
+  publishedFromFlags,
   type StartOptions,
 } from './start-options.ts';
 
@@ -117,6 +118,7 @@ async function containerOptions(
   options: StartOptions,
 ): Promise<ContainerOptions> {
   const mounts = [...(await gitMounts), ...mountsFromFlags(options.mount)];
+  const publish = publishedFromFlags(options.publish, networkMode(options, config), sandbox.project.display);
   const { merge } = await merged;
   const alias = aliasOf(options);
   if (alias !== undefined) await requireFreeName(engine, sandbox, alias);
@@ -126,6 +128,7 @@ async function containerOptions(
     readOnlyProject: options.readOnlyProject === true,
     mounts,
     alias,
+    publish,
     environment: {
       ...passedEnvironment(config, env).container,
       ...(merge.certificates === undefined ? {} : certificateEnvironment()),

@@ -1,6 +1,7 @@
+import { isIP } from 'node:net';
 import { totalmem } from 'node:os';
 import { isAbsolute } from 'node:path';
-import type { Engine, MountSpec } from '../../engine/index.ts';
+import type { Engine, MountSpec, PublishSpec } from '../../engine/index.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { type Config, settingFromFlag } from '../config/index.ts';
 import type { GlobalOptions } from '../global-options.ts';
@@ -14,6 +15,7 @@ export interface StartOptions extends GlobalOptions {
   network?: string;
   readOnlyProject?: boolean;
   mount?: string[];
+  publish?: string[];
   name?: string;
   rebuild?: boolean;
   build: boolean;
@@ -35,6 +37,7 @@ export function onlyForNew(options: StartOptions): string[] {
     ['--network', options.network],
     ['--read-only-project', options.readOnlyProject],
     ['--mount', options.mount],
+    ['--publish', options.publish],
     ['--name', options.name],
     ['--rebuild', options.rebuild],
   ];
@@ -105,4 +108,41 @@ export function mountsFromFlags(given: readonly string[] = []): MountSpec[] {
     }
     return { type: 'bind', source, target, readOnly: readOnly !== undefined && readOnly !== 'false' };
   });
+}
+
+/** As docker's `--publish`, but on loopback unless an address is given; a container port alone gets a free one (S14). */
+export function publishedFromFlags(
+  given: readonly string[] = [],
+  network: 'open' | 'none',
+  project: string,
+): PublishSpec[] {
+  const [first] = given;
+  if (first !== undefined && network === 'none') {
+    throw new UsageError(`--publish ${first}: a sandbox without a network cannot publish ports`, {
+      hint: `pi-sandbox forward ${first.split(':').at(-1)} ${project} reaches one without`,
+    });
+  }
+  return given.map((text) => {
+    const match =
+      /^(?:(?:(?<ip>\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-fA-F:]+\]):)?(?<host>\d{0,5}):)?(?<container>\d{1,5})$/.exec(
+        text.replace(/\/tcp$/, ''),
+      );
+    const { ip = '127.0.0.1', host = '', container = '' } = match?.groups ?? {};
+    const spec = {
+      hostIp: ip.replace(/^\[|\]$/g, ''),
+      hostPort: Number(host),
+      containerPort: Number(container),
+    };
+    const right = isIP(spec.hostIp) !== 0 && spec.hostPort <= 65_535 && isPort(spec.containerPort);
+    if (match === null || !right) {
+      throw new UsageError(
+        `--publish ${text}: expected [[address:]host-port:]container-port, ports from 1 to 65535`,
+      );
+    }
+    return spec;
+  });
+}
+
+function isPort(value: number): boolean {
+  return value >= 1 && value <= 65_535;
 }

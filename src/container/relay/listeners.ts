@@ -4,6 +4,8 @@ import type { Listeners } from '../../wire/index.ts';
 /** What is listed at most (rule 7). */
 const MAX_LISTENERS = 1_000;
 const MAX_COMMAND = 200;
+/** Docker's name server for a container; it belongs to no process in it and is of no interest to anybody. */
+const ENGINE_RESOLVER = '127.0.0.11';
 /** The kernel's number for a TCP socket that takes connections. */
 const LISTEN = '0A';
 
@@ -13,7 +15,8 @@ export function listeners(proc = '/proc'): Listeners {
   const owners = socketOwners(proc, new Set(found.map(({ inode }) => inode)));
   const seen = new Set<string>();
   return found
-    .filter(({ port, address }) => {
+    .filter(({ port, address, inode }) => {
+      if (address === ENGINE_RESOLVER && !owners.has(inode)) return false;
       const key = `${port} ${address}`;
       return !seen.has(key) && seen.add(key) !== undefined;
     })

@@ -32,6 +32,8 @@ export interface ContainerInfo extends ContainerSummary {
   error: string;
   mounts: { type: string; source: string; target: string; readOnly: boolean }[];
   networks: string[];
+  /** Where ports of the container can be reached on the engine's host. */
+  published: { hostIp: string; hostPort: number; containerPort: number }[];
   /** The engine's own answer, for printing. */
   raw: Json;
 }
@@ -72,8 +74,19 @@ export function containerInfo(raw: Json): ContainerInfo {
       readOnly: mount.RW === false,
     })),
     networks: Object.keys(object(object(raw.NetworkSettings).Networks)),
+    published: publishedPorts(object(object(raw.NetworkSettings).Ports)),
     raw,
   };
+}
+
+function publishedPorts(ports: Json): ContainerInfo['published'] {
+  return Object.entries(ports).flatMap(([key, bindings]) =>
+    objects(bindings).map((binding) => ({
+      hostIp: text(binding.HostIp),
+      hostPort: Number(text(binding.HostPort)),
+      containerPort: Number.parseInt(key, 10),
+    })),
+  );
 }
 
 /** Docker writes a slash before a name. */
