@@ -206,8 +206,8 @@ export interface OutlineEntry {
 export interface DeletionEntry {
   readonly at: Date;
   readonly action: 'trashed' | 'deleted' | 'restored';
-  readonly why: 'retention' | 'trash' | 'asked' | 'cleared' | 'brought back';
-  /** Relative to the sessions directory. */
+  readonly why: 'retention' | 'trash' | 'asked' | 'cleared';
+  /** Where it was, relative to the sessions directory. */
   readonly file: string;
   readonly id: string | undefined;
   readonly bytes: number;

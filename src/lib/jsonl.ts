@@ -1,5 +1,6 @@
 /** Append-only logs of JSON, one value a line: a damaged line costs itself only (rule 2). */
 import { isUtf8 } from 'node:buffer';
+import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { openRegularFile } from './bounded-read.ts';
 import { LimitError, messageOf, OperationError } from './errors.ts';
@@ -135,23 +136,45 @@ function* parseLine(bytes: Buffer, line: number, ended: boolean): Generator<Json
   }
 }
 
+export interface AppendOptions {
+  /** Wait for the disk. */
+  sync?: boolean;
+  /** False where others may write beside the log: a link in its place is refused instead of followed (rule 8). */
+  follow?: boolean;
+}
+
 /**
  * Adds one line with a single write, so that writers in several processes do not mix. A last line that a crash left
- * without its newline is closed first. The file is made (0600) where it is missing; `sync` waits for the disk.
+ * without its newline is closed first. The file is made (0600) where it is missing.
  *
  * @throws FileError; a line that was written in part is then left for readers to report and for the next to close
  */
-export async function appendJsonLine(path: string, value: unknown, { sync = false } = {}): Promise<void> {
-  const json = JSON.stringify(value);
-  if (json === undefined) throw new OperationError(`cannot write ${typeof value} as JSON to ${path}`);
+export async function appendJsonLine(path: string, value: unknown, options?: AppendOptions): Promise<void> {
+  await appendJsonLines(path, [value], options);
+}
+
+/** As {@link appendJsonLine}, several lines with one write. */
+export async function appendJsonLines(
+  path: string,
+  values: readonly unknown[],
+  { sync = false, follow = true }: AppendOptions = {},
+): Promise<void> {
+  const json = values.map((value) => {
+    const line = JSON.stringify(value);
+    if (line === undefined) throw new OperationError(`cannot write ${typeof value} as JSON to ${path}`);
+    return `${line}\n`;
+  });
+  const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
   let handle: FileHandle | undefined;
   try {
-    handle = await open(path, 'a+', 0o600);
-    const { size, mode } = await handle.stat();
+    handle = await open(path, follow ? flags : flags | constants.O_NOFOLLOW, 0o600);
+    const stats = await handle.stat();
+    const { size, mode } = stats;
+    if (!follow && !stats.isFile()) throw new OperationError('it is not a regular file');
     if (size === 0 && (mode & 0o777) !== 0o600) await handle.chmod(0o600);
-    const line = Buffer.from(`${(await needsNewline(handle, size)) ? '\n' : ''}${json}\n`);
-    const { bytesWritten } = await handle.write(line);
-    if (bytesWritten !== line.length) throw new LimitError('the disk took only a part of the line');
+    const lines = Buffer.from(`${(await needsNewline(handle, size)) ? '\n' : ''}${json.join('')}`);
+    const { bytesWritten } = await handle.write(lines);
+    if (bytesWritten !== lines.length) throw new LimitError('the disk took only a part of the line');
     if (sync) await handle.sync();
   } catch (error) {
     throw new FileError('append to', path, error);

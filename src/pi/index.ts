@@ -4,6 +4,7 @@ export { missingPackages } from './packages.ts';
 export {
   parseSessionId,
   readLastEntryId,
+  readOpenSessionHeader,
   readSessionFileId,
   readSessionHeader,
   type SessionHeader,
@@ -22,4 +23,11 @@ export {
   sessionLockFiles,
   trySessionLock,
 } from './session-lock.ts';
-export { type BroughtBack, bringBackFromTrash } from './session-trash.ts';
+export {
+  type BroughtBack,
+  bringBackFromTrash,
+  MOST_COPIES,
+  nameBeforeTrash,
+  TRASH_DIRECTORY,
+  trashedName,
+} from './session-trash.ts';

@@ -48,8 +48,16 @@ export function parseSessionId(text: string): SessionId | undefined {
  * @throws the system's error when the file is missing or unreadable
  */
 export function readSessionHeader(file: string): SessionHeader | undefined {
+  return sessionHeader(readHeaderLine(file));
+}
+
+/** As {@link readSessionHeader}, of a file that is open; its position stays where it is. */
+export function readOpenSessionHeader(descriptor: number): SessionHeader | undefined {
+  return sessionHeader(headerLineOf(descriptor));
+}
+
+function sessionHeader(line: unknown): SessionHeader | undefined {
   schemas ??= makeSchemas();
-  const line = readHeaderLine(file);
   return line === undefined ? undefined : z.safeParse(schemas.header, line).data;
 }
 
@@ -78,27 +86,34 @@ export function sessionDirectory(sessions: string, cwd: string): string {
   return join(sessions, sessionFolderName(cwd));
 }
 
-/** The first line that is JSON: like pi, blank and malformed lines before it are skipped. */
+/** The header's line, of a path whose last component is no link. */
 function readHeaderLine(file: string): unknown {
   const descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
-    if (!fstatSync(descriptor).isFile()) return undefined;
-    let text = Buffer.alloc(0);
-    const piece = Buffer.allocUnsafe(READ_BYTES);
-    while (text.length < MAX_HEADER_BYTES) {
-      const count = readSync(descriptor, piece, 0, piece.length, null);
-      text = Buffer.concat([text, piece.subarray(0, count)]);
-      const ended = count === 0;
-      for (let end = text.indexOf(10); end !== -1 || ended; end = text.indexOf(10)) {
-        const value = parse(text.subarray(0, end === -1 ? text.length : end).toString());
-        if (value !== undefined || end === -1) return value;
-        text = text.subarray(end + 1);
-      }
-    }
-    return undefined;
+    return headerLineOf(descriptor);
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** The first line that is JSON: like pi, blank and malformed lines before it are skipped. */
+function headerLineOf(descriptor: number): unknown {
+  const stats = fstatSync(descriptor);
+  if (!stats.isFile()) return undefined;
+  const piece = Buffer.allocUnsafe(Math.min(READ_BYTES, stats.size + 1));
+  let text = Buffer.alloc(0);
+  for (let place = 0; place < MAX_HEADER_BYTES; ) {
+    const count = readSync(descriptor, piece, 0, piece.length, place);
+    place += count;
+    text = Buffer.concat([text, piece.subarray(0, count)]);
+    const ended = count === 0;
+    for (let end = text.indexOf(10); end !== -1 || ended; end = text.indexOf(10)) {
+      const value = parse(text.subarray(0, end === -1 ? text.length : end).toString());
+      if (value !== undefined || end === -1) return value;
+      text = text.subarray(end + 1);
+    }
+  }
+  return undefined;
 }
 
 /** How far back from the end a last line is searched; no entry of pi is longer. */

@@ -1,14 +1,31 @@
 /**
- * Brings a Session back that retention moved to the trash while it was open (S11). The trash is
- * `<sessions>/.trash/<date>/<folder>/<file>.trashed`, without the folder for a file that lay directly in `<sessions>`.
+ * The trash of Sessions (S11), and how one comes back that retention moved there while it was open. The trash is
+ * `<sessions>/.trash/<date>/<folder>/<file>.trashed`, without the folder for a file that lay directly in `<sessions>`;
+ * a second copy of one day is `<file>.2.trashed`, and so on.
  */
-import { constants, copyFileSync, linkSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs';
+import { constants, copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { hasCode } from '../lib/errors.ts';
 import { readSessionFileId } from './session-file.ts';
 
 /** Days of trash that are searched, newest first; the trash keeps a week by default. */
 const MOST_DAYS = 400;
+
+/** So many copies of one Session and day are kept apart. */
+export const MOST_COPIES = 99;
+export const TRASH_DIRECTORY = '.trash';
+
+const TRASHED_NAME = /^(.+\.jsonl)(?:\.([1-9]\d?))?\.trashed$/;
+
+/** The name in the trash of the `copy`th (1, 2, …) copy of a Session file on one day. */
+export function trashedName(name: string, copy: number): string {
+  return copy === 1 ? `${name}.trashed` : `${name}.${copy}.trashed`;
+}
+
+/** The name that a file in the trash had before; undefined when it is not named as the trash names files. */
+export function nameBeforeTrash(trashed: string): string | undefined {
+  return TRASHED_NAME.exec(trashed)?.[1];
+}
 
 /** `both`: a file stands where the Session was, so the trashed one was left where it is. */
 export type BroughtBack =
@@ -34,14 +51,26 @@ export function bringBackFromTrash(file: string, id: string): BroughtBack {
 
 function* trashedCopies(file: string): Generator<string> {
   const folder = dirname(file);
-  const name = `${basename(file)}.trashed`;
+  const name = basename(file);
   for (const [sessions, inside] of [
     [dirname(folder), basename(folder)],
     [folder, ''],
   ] as const) {
-    const trash = join(sessions, '.trash');
-    for (const day of newestFirst(trash)) yield join(trash, day, inside, name);
+    const trash = join(sessions, TRASH_DIRECTORY);
+    for (const day of newestFirst(trash)) {
+      const directory = join(trash, day, inside);
+      for (let copy = copiesIn(directory, name); copy >= 1; copy--)
+        yield join(directory, trashedName(name, copy));
+    }
   }
+}
+
+/** How many copies there may be: they are numbered without gaps, but for one that came back since. */
+function copiesIn(directory: string, name: string): number {
+  let last = 1;
+  for (let copy = 2; copy <= MOST_COPIES && copy <= last + 3; copy++)
+    if (existsSync(join(directory, trashedName(name, copy)))) last = copy;
+  return last;
 }
 
 function newestFirst(trash: string): string[] {
@@ -70,5 +99,10 @@ function moveWithoutReplacing(from: string, to: string): void {
     if (!hasCode(error, 'EPERM', 'ENOTSUP', 'EXDEV', 'EMLINK')) throw error;
     copyFileSync(from, to, constants.COPYFILE_EXCL);
   }
-  unlinkSync(from);
+  try {
+    unlinkSync(from);
+  } catch (error) {
+    // It is where it belongs; that somebody else removed the other name is no reason to fail.
+    if (!hasCode(error, 'ENOENT')) throw error;
+  }
 }

@@ -1,0 +1,23 @@
+/** Lists and tallies of a report: of a stated size, whatever the volume holds (rule 7). */
+import type { Bounded, Tally } from './types.ts';
+
+const MOST_ITEMS = 200;
+
+export function boundedList<T>(): Bounded<T> {
+  return { items: [], omitted: 0 };
+}
+
+export function addTo<T>(list: Bounded<T>, item: T): void {
+  if (list.items.length < MOST_ITEMS) list.items.push(item);
+  else list.omitted++;
+}
+
+export function emptyTally(): Tally {
+  return { count: 0, bytes: 0, oldest: undefined };
+}
+
+export function count(tally: Tally, bytes: number, lastChange: Date): void {
+  tally.count++;
+  tally.bytes += bytes;
+  if (tally.oldest === undefined || lastChange < tally.oldest) tally.oldest = lastChange;
+}

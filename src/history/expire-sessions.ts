@@ -1,0 +1,203 @@
+/** The first half of a prune: Sessions that expired leave their place for the trash. */
+import { removeEmptyChild, statChild } from '../lib/directory-handle.ts';
+import { hasCode, messageOf } from '../lib/errors.ts';
+import { addTo, count } from './bounded.ts';
+import { examine } from './candidates.ts';
+import { DAY_MS, dayOf, type Place, placePath } from './layout.ts';
+import {
+  announcement,
+  BATCH,
+  type Candidate,
+  ChangedMeanwhileError,
+  deleteFile,
+  freePlaceInTrash,
+  isOpen,
+  moveToTrash,
+  removeEmptyFolders,
+} from './move.ts';
+import type { Pruning } from './pruning.ts';
+import { isOlderThan, lastChangeOf } from './session-facts.ts';
+import type { SessionFacts } from './types.ts';
+import { type Found, walkSessions } from './walk.ts';
+
+type Expired = Candidate & SessionFacts;
+
+/** A folder that was empty before may be a pi's that is just starting. */
+const EMPTY_FOR_MS = DAY_MS;
+
+export async function expireSessions(pruning: Pruning): Promise<void> {
+  const { root, report, turn } = pruning;
+  let batch: Expired[] = [];
+  for (const found of walkSessions(root)) {
+    if (turn.due()) await turn.give();
+    if (found.kind === 'problem') addTo(report.problems, found.problem);
+    else if (found.kind === 'folder') removeIfLongEmpty(pruning, found);
+    else {
+      const expired = decide(pruning, found);
+      if (expired) batch.push(expired);
+      if (batch.length < BATCH) continue;
+      const goOn = await expire(pruning, batch);
+      batch = [];
+      if (!goOn) return;
+    }
+  }
+  await expire(pruning, batch);
+}
+
+/** Undefined for what stays. Only a file that its mtime says is expired is opened. */
+function decide(pruning: Pruning, found: Extract<Found, { kind: 'file' }>): Expired | undefined {
+  const { now, report, options } = pruning;
+  const { days } = options.retention;
+  if (!isOlderThan(lastChangeOf(found.stats.mtimeMs, undefined, now), days, now)) return undefined;
+  const session = examine(found, now);
+  if ('kind' in session) {
+    addTo(report.problems, { file: placePath(found.place), ...session });
+    return undefined;
+  }
+  if (!isOlderThan(session.lastChange.getTime(), days, now)) return undefined;
+  if (session.undatable) {
+    const reason = 'its last line is too long to tell when it was written';
+    addTo(report.problems, { file: session.file, kind: 'undatable', reason });
+    return undefined;
+  }
+  if (options.spare?.(session)) {
+    report.spared++;
+    return undefined;
+  }
+  return session;
+}
+
+/** False when going on is of no use. */
+async function expire(pruning: Pruning, batch: readonly Expired[]): Promise<boolean> {
+  const { history, log, now, report } = pruning;
+  if (!log) {
+    const day = dayOf(new Date(now));
+    for (const session of batch) {
+      const { folder, name } = session.place;
+      countRemoved(pruning, session, { day, folder, name: `${name}.trashed` }, isOpen(history, session));
+    }
+    return true;
+  }
+  try {
+    await moveAll(pruning, batch);
+    return true;
+  } catch (error) {
+    if (!hasCode(error, 'ENOSPC', 'EDQUOT')) {
+      addTo(report.problems, { file: '.', kind: 'failed', reason: messageOf(error) });
+      return false;
+    }
+    return withoutRoom(pruning, batch, error);
+  }
+}
+
+async function moveAll(pruning: Pruning, batch: readonly Expired[]): Promise<void> {
+  const { root, log, history, options, between } = pruning;
+  const day = dayOf(new Date(pruning.now));
+  const taken = new Set<string>();
+  const moves: { session: Expired; to: Place }[] = [];
+  for (const session of batch) {
+    attempt(pruning, session, () => {
+      const to = freePlaceInTrash(root, day, session.place, taken);
+      taken.add(placePath(to));
+      moves.push({ session, to });
+    });
+  }
+  const { days } = options.retention;
+  const intents = moves.map(({ session, to }) =>
+    announcement(session, { action: 'trashed', why: 'retention', days, to: placePath(to) }),
+  );
+  between('before the announcement');
+  const act = async (): Promise<Set<string>> => {
+    between('after the announcement');
+    const failed = new Set<string>();
+    for (const { session, to } of moves) {
+      const moved = attempt(pruning, session, () => {
+        moveToTrash(root, session, to, between);
+        countRemoved(pruning, session, to, isOpen(history, session));
+      });
+      if (!moved) failed.add(session.file);
+    }
+    return failed;
+  };
+  await log?.record(intents, act, false);
+  between('before the folders');
+  removeEmptyFolders(root, [...batch.map(({ place }) => place), ...moves.map(({ to }) => to)]);
+}
+
+/**
+ * On a full disk nothing can be moved to the trash. With the trash off what nobody has open is deleted where it is,
+ * which makes the room that is missing; everything else stays.
+ */
+async function withoutRoom(pruning: Pruning, batch: readonly Expired[], error: unknown): Promise<boolean> {
+  const { root, log, history, options, report, between } = pruning;
+  const { days, trashDays } = options.retention;
+  if (trashDays > 0) {
+    addTo(report.problems, { file: '.', kind: 'failed', reason: messageOf(error) });
+    return false;
+  }
+  const intents = batch.map((session) =>
+    announcement(session, { action: 'deleted', why: 'retention', days }),
+  );
+  const act = async (): Promise<Set<string>> => {
+    const failed = new Set<string>();
+    for (const session of batch) {
+      const deleted = attempt(pruning, session, () => {
+        if (isOpen(history, session)) throw new ChangedMeanwhileError(session);
+        deleteFile(root, session, between);
+        countRemoved(pruning, session, undefined, false);
+      });
+      if (!deleted) failed.add(session.file);
+    }
+    return failed;
+  };
+  await log?.record(intents, act, true);
+  removeEmptyFolders(
+    root,
+    batch.map(({ place }) => place),
+  );
+  return true;
+}
+
+/** False when `work` failed, which is reported; a Session that changed meanwhile is none of retention's business. */
+function attempt(pruning: Pruning, { file }: Expired, work: () => void): boolean {
+  try {
+    work();
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'ENOSPC', 'EDQUOT')) throw error;
+    if (!(error instanceof ChangedMeanwhileError) && !hasCode(error, 'ENOENT'))
+      addTo(pruning.report.problems, { file, kind: 'failed', reason: messageOf(error) });
+    return false;
+  }
+}
+
+function countRemoved(
+  { report, options }: Pruning,
+  session: Expired,
+  to: Place | undefined,
+  open: boolean,
+): void {
+  const { file, id, cwd, bytes, lastChange } = session;
+  count(report.removed, bytes, lastChange);
+  const stays = to !== undefined && (options.retention.trashDays > 0 || open);
+  addTo(report.sessions, {
+    file,
+    id,
+    cwd,
+    bytes,
+    lastChange,
+    open,
+    trashed: stays ? placePath(to) : undefined,
+  });
+}
+
+function removeIfLongEmpty({ root, log, now }: Pruning, found: Extract<Found, { kind: 'folder' }>): void {
+  if (!log || !found.empty) return;
+  const changed = statChild(root, found.place.name)?.mtimeMs ?? now;
+  if (now - changed <= EMPTY_FOR_MS) return;
+  try {
+    removeEmptyChild(root, found.place.name);
+  } catch (error) {
+    if (!hasCode(error, 'EACCES', 'EPERM', 'EROFS')) throw error;
+  }
+}

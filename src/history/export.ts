@@ -1,0 +1,98 @@
+/** Session files as they are, streamed out: one of them, or a tar of a domain's. */
+import { once } from 'node:events';
+import { closeSync, createReadStream, readSync } from 'node:fs';
+import { Readable } from 'node:stream';
+import type { Pack } from 'tar-stream';
+import { type DirectoryHandle, openChildFile, openDirectory } from '../lib/directory-handle.ts';
+import { OperationError, PiSandboxError } from '../lib/errors.ts';
+import { placePath } from './layout.ts';
+import { inFolder } from './move.ts';
+import { inHistory } from './own-directory.ts';
+import type { FoundFile } from './rows.ts';
+import { select } from './select.ts';
+import type { History, HistoryNeeds } from './types.ts';
+import { walkSessions, walkTrash } from './walk.ts';
+
+const PIECE_BYTES = 256 * 1024;
+
+/**
+ * The bytes of one Session, as many as it has now: a pi that goes on writing does not make it endless.
+ *
+ * @throws UsageError (none, or several), FileError
+ */
+export async function exportSession(
+  history: History,
+  selector: string,
+  needs: HistoryNeeds = {},
+): Promise<{ file: string; bytes: number; content: Readable }> {
+  return inHistory(history, async (root) => {
+    const { place, file } = await select(root, selector, 'either', needs);
+    const { fd, stats } = inFolder(root, place, (at) => openChildFile(at, place.name));
+    return { file, bytes: stats.size, content: bytesOf(fd, stats.size) };
+  });
+}
+
+function bytesOf(fd: number, size: number): Readable {
+  // The end of a range is part of it, so an empty file has none.
+  if (size > 0) return createReadStream('', { fd, start: 0, end: size - 1 });
+  closeSync(fd);
+  return Readable.from([]);
+}
+
+/**
+ * A tar of every Session of the domain, with its mtime, by its path below the sessions directory; with `trash` the
+ * trash too. Streamed: no more than a piece of one file is in memory. A file that gets shorter meanwhile fails it.
+ */
+export async function exportHistory(history: History, { trash = false } = {}): Promise<Readable> {
+  const { pack } = await import('../lib/tar-stream.ts');
+  const tar = pack();
+  const root = openDirectory(history.sessions);
+  const closed = new AbortController();
+  tar.once('close', () => closed.abort());
+  const write = async (): Promise<void> => {
+    try {
+      for (const walk of trash ? [walkSessions(root), walkTrash(root)] : [walkSessions(root)]) {
+        for (const found of walk) if (found.kind === 'file') await addFile(tar, found, closed.signal);
+      }
+      tar.finalize();
+    } catch (error) {
+      tar.destroy(error instanceof Error ? error : new OperationError(String(error)));
+    } finally {
+      root.close();
+    }
+  };
+  void write();
+  return Readable.from(tar);
+}
+
+async function addFile(tar: Pack, { at, place }: FoundFile, closed: AbortSignal): Promise<void> {
+  const opened = openForExport(at, place.name);
+  if (!opened) return;
+  const { fd, stats } = opened;
+  try {
+    const entry = tar.entry({ name: placePath(place), size: stats.size, mtime: stats.mtime, mode: 0o600 });
+    for (let done = 0; done < stats.size; ) {
+      const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, stats.size - done));
+      const bytes = readSync(fd, piece, 0, piece.length, done);
+      if (bytes === 0) throw new OperationError(`${placePath(place)} became shorter while it was exported`);
+      done += bytes;
+      if (!entry.write(piece.subarray(0, bytes))) await once(entry, 'drain', { signal: closed });
+    }
+    closed.throwIfAborted();
+    const ended = once(entry, 'close', { signal: closed });
+    entry.end(() => undefined);
+    await ended;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Undefined for what is gone or unreadable: `sessions list` says so. */
+function openForExport(at: DirectoryHandle, name: string): ReturnType<typeof openChildFile> | undefined {
+  try {
+    return openChildFile(at, name);
+  } catch (error) {
+    if (error instanceof PiSandboxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,204 @@
+/** Moving Sessions into the trash: announced, verified again at the last moment, and taken back when they were used. */
+import { closeSync, constants, type Stats } from 'node:fs';
+import { join } from 'node:path';
+import {
+  type DirectoryHandle,
+  linkChild,
+  makeChildDirectory,
+  openChildDirectory,
+  openChildFile,
+  removeEmptyChild,
+  renameChild,
+  statChild,
+  unlinkChild,
+} from '../lib/directory-handle.ts';
+import { hasCode, OperationError } from '../lib/errors.ts';
+import { isSessionOpen, MOST_COPIES, type SessionId, TRASH_DIRECTORY, trashedName } from '../pi/index.ts';
+import type { Announced } from './deletion-log.ts';
+import { originalPlace, type Place, placePath } from './layout.ts';
+import type { History, SessionFacts } from './types.ts';
+
+/** A file as it was looked at. It is touched only while it is still that very file. */
+export interface Candidate extends Omit<SessionFacts, 'id'> {
+  readonly id: SessionId | undefined;
+  readonly place: Place;
+  readonly stats: Stats;
+}
+
+/** It was used or replaced since it was looked at, and stays. */
+export class ChangedMeanwhileError extends OperationError {
+  constructor({ file }: Pick<SessionFacts, 'file'>) {
+    super(`${file} changed meanwhile`);
+  }
+}
+
+/** So many are announced and then moved together: one wait for the disk each. */
+export const BATCH = 256;
+
+/** True when some pi holds the lock of this Session, by its id (if it has one) or its place. */
+export function isOpen(history: History, { id, place }: { id: string | undefined; place: Place }): boolean {
+  const original = place.day === undefined ? place : originalPlace(place);
+  const file = join(history.mountedAt ?? history.sessions, placePath(original ?? place));
+  return isSessionOpen(history.locks, { id: id ?? '', file });
+}
+
+export function isUnchanged(candidate: Candidate, stats: Stats | undefined): boolean {
+  const { ino, mtimeMs, size } = candidate.stats;
+  return stats?.isFile() === true && stats.ino === ino && stats.mtimeMs === mtimeMs && stats.size === size;
+}
+
+/** Calls `work` with the open folder of a place. */
+export function inFolder<T>(root: DirectoryHandle, place: Place, work: (folder: DirectoryHandle) => T): T {
+  const names = place.day === undefined ? [] : [TRASH_DIRECTORY, place.day];
+  if (place.folder !== undefined) names.push(place.folder);
+  return below(root, names, openChildDirectory, work);
+}
+
+/** As {@link inFolder}, making the folders on the way. */
+export function inMadeFolder<T>(
+  root: DirectoryHandle,
+  place: Place,
+  work: (folder: DirectoryHandle) => T,
+): T {
+  const names = place.day === undefined ? [] : [TRASH_DIRECTORY, place.day];
+  if (place.folder !== undefined) names.push(place.folder);
+  return below(root, names, makeChildDirectory, work);
+}
+
+function below<T>(
+  directory: DirectoryHandle,
+  names: readonly string[],
+  open: (parent: DirectoryHandle, name: string) => DirectoryHandle,
+  work: (folder: DirectoryHandle) => T,
+): T {
+  const [name, ...rest] = names;
+  if (name === undefined) return work(directory);
+  const child = open(directory, name);
+  try {
+    return below(child, rest, open, work);
+  } finally {
+    child.close();
+  }
+}
+
+/**
+ * A place in the trash that no file has. Only called under the history's lock, and again right before the move.
+ * The newest copy of a day has the highest number, which is how the one to bring back is found.
+ */
+export function freePlaceInTrash(
+  root: DirectoryHandle,
+  day: string,
+  { folder, name }: Place,
+  taken: ReadonlySet<string> = new Set(),
+): Place {
+  const place = { day, folder, name };
+  return inMadeFolder(root, place, (directory) => {
+    let last = 0;
+    for (let copy = 1; copy <= Math.min(last + 3, MOST_COPIES); copy++) {
+      const trashed = trashedName(name, copy);
+      if (taken.has(placePath({ day, folder, name: trashed })) || statChild(directory, trashed)) last = copy;
+    }
+    if (last >= MOST_COPIES) throw new OperationError(`too many copies of ${placePath(place)} in the trash`);
+    return { day, folder, name: trashedName(name, last + 1) };
+  });
+}
+
+/**
+ * Moves one Session into the trash. A Session that some pi has open may be moved as well: that pi brings it back
+ * before it writes (S11).
+ *
+ * @throws OperationError when it changed since it was looked at: then it is where it was, or both are kept
+ */
+export function moveToTrash(
+  root: DirectoryHandle,
+  candidate: Candidate,
+  to: Place,
+  between: (step: string) => void = () => undefined,
+): void {
+  inFolder(root, candidate.place, (from) =>
+    inMadeFolder(root, to, (trash) => {
+      if (!isUnchanged(candidate, statChild(from, candidate.place.name)))
+        throw new ChangedMeanwhileError(candidate);
+      if (statChild(trash, to.name)) throw new OperationError(`${placePath(to)} exists`);
+      between('before the move');
+      renameChild(from, candidate.place.name, trash, to.name);
+      between('after the move');
+      const moved = statChild(trash, to.name);
+      if (isUnchanged(candidate, moved)) return;
+      // Somebody wrote in the very moment before: it is no longer expired.
+      if (moved?.ino === candidate.stats.ino)
+        moveWithoutReplacing(trash, to.name, from, candidate.place.name);
+      throw new ChangedMeanwhileError(candidate);
+    }),
+  );
+}
+
+/** Never replaces a file: FileError with the code EEXIST, and the file stays where it is. */
+export function moveWithoutReplacing(
+  from: DirectoryHandle,
+  name: string,
+  to: DirectoryHandle,
+  newName: string,
+): void {
+  try {
+    linkChild(from, name, to, newName);
+  } catch (error) {
+    if (!hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK')) throw error;
+    moveToReservedName(from, name, to, newName);
+    return;
+  }
+  unlinkChild(from, name);
+}
+
+/** Where there are no hard links: an empty file of ours keeps the name until the rename replaces that very file. */
+function moveToReservedName(from: DirectoryHandle, name: string, to: DirectoryHandle, newName: string): void {
+  const { fd, stats } = openChildFile(to, newName, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL);
+  closeSync(fd);
+  const there = statChild(to, newName);
+  if (there?.ino !== stats.ino || there.size !== 0)
+    throw new OperationError(`${join(to.path, newName)} was made by somebody else meanwhile`);
+  renameChild(from, name, to, newName);
+}
+
+/** Deletes one file, unless it is another one by now. */
+export function deleteFile(
+  root: DirectoryHandle,
+  candidate: Candidate,
+  between: (step: string) => void = () => undefined,
+): void {
+  inFolder(root, candidate.place, (folder) => {
+    if (!isUnchanged(candidate, statChild(folder, candidate.place.name)))
+      throw new ChangedMeanwhileError(candidate);
+    between('before the deletion');
+    unlinkChild(folder, candidate.place.name);
+  });
+}
+
+/** Removes the folder of a place if it is empty, and in the trash the day's as well. */
+export function removeEmptyFolders(root: DirectoryHandle, places: Iterable<Place>): void {
+  const seen = new Set<string>();
+  for (const { day, folder } of places) {
+    if (day === undefined && folder === undefined) continue;
+    const key = `${day}/${folder}`;
+    if (seen.has(key)) continue;
+    seen.add(key);
+    try {
+      if (folder !== undefined)
+        inFolder(root, { day, folder: undefined, name: '' }, (parent) => removeEmptyChild(parent, folder));
+      if (day !== undefined)
+        inFolder(root, { day: undefined, folder: TRASH_DIRECTORY, name: '' }, (trash) =>
+          removeEmptyChild(trash, day),
+        );
+    } catch (error) {
+      // Somebody was faster, or may not; an empty folder is no loss.
+      if (!hasCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM', 'EROFS')) throw error;
+    }
+  }
+}
+
+export function announcement(
+  { file, id, bytes, lastChange }: Candidate,
+  facts: Pick<Announced, 'action' | 'why'> & { days?: number; to?: string },
+): Announced {
+  return { ...facts, file, bytes, lastChange: lastChange.toISOString(), ...(id === undefined ? {} : { id }) };
+}
