@@ -81,6 +81,9 @@ export function relaySocket(runtime: string, service: string): string {
   return `${runtime}/pi-sandbox/${service}.sock`;
 }
 
+/** git's system-wide configuration of a sandbox, in the container's memory (S10). */
+export const GIT_CONFIG_NAME = 'gitconfig';
+
 /** What stands behind a link: a directory is made at once, a file appears when somebody writes it. */
 export type Behind = 'file' | 'directory';
 
@@ -199,6 +202,7 @@ export function sandboxEnvironment(roots: Roots): Record<string, string> {
     TALOSCONFIG: `${cli}/talos/config`,
     HCLOUD_CONFIG: `${cli}/hcloud/cli.toml`,
     PI_SANDBOX_LOCK_DIR: paths.sessionLocks,
+    GIT_CONFIG_SYSTEM: `${roots.memory}/${GIT_CONFIG_NAME}`,
     PI_SKIP_VERSION_CHECK: '1',
     PI_TELEMETRY: '0',
   };

@@ -16,7 +16,9 @@ import {
   shownMerge,
   shownSettings,
 } from '../config/index.ts';
+import { gitIdentity } from '../sandbox/git-identity.ts';
 import { type Project, resolveProject } from '../sandbox/project.ts';
+import { withGitIdentity } from '../sandbox/session-merge.ts';
 import { jsonText } from '../ui/json.ts';
 import { table } from '../ui/table.ts';
 
@@ -55,16 +57,15 @@ export async function configShow(
   const project = await resolveProject(argument, at);
   const domain = domainOf(config, project.canonical, options.domain);
   const trust = options.trustProjectConfig === undefined ? {} : { trustProject: options.trustProjectConfig };
-  const merge = await mergeSessionConfig({
-    config,
-    domain,
-    project: project.canonical,
-    env: at.env,
-    ...trust,
-  });
+  const { canonical } = project;
+  const [merged, identity] = await Promise.all([
+    mergeSessionConfig({ config, domain, project: canonical, env: at.env, ...trust }),
+    gitIdentity({ project: canonical, home: at.home, env: at.env, canSign: false }),
+  ]);
+  const merge = withGitIdentity(merged, identity);
   const settings = shownSettings(config);
   const session = shownMerge(merge);
-  const warnings = [...config.warnings, ...merge.warnings];
+  const warnings = [...config.warnings, ...merge.warnings, ...identity.warnings];
   for (const warning of warnings) at.stderr.write(`pi-sandbox: warning: ${safeForTerminal(warning)}\n`);
   if (options.json) {
     const facts = {

@@ -80,6 +80,12 @@ export const Settings = z.object({
     ),
     [],
   ),
+  GIT_CREDENTIAL_HOSTS: z._default(
+    list('host names, each with a port if it has one', (item) =>
+      /^[A-Za-z0-9][A-Za-z0-9.-]{0,252}(:\d{1,5})?$/.test(item),
+    ),
+    [],
+  ),
   CA_CERTIFICATES: z.optional(filePath()),
   IDLE_STOP_MINUTES: z._default(decimal(0, 525_600, ' (minutes; 0 ends as soon as nothing lives)'), 10),
   MEMORY: z.optional(size(128 * MiB)),

@@ -30,4 +30,14 @@ export function addPortVerbs({ program, runs, runsMany }: Grammar): void {
         (await import('../commands/forward.ts')).forward(words, options),
       ),
     );
+
+  // What a start leaves running beside a sandbox; users never call it.
+  program
+    .command('__relay', { hidden: true })
+    .argument('<file>')
+    .action(
+      runs(async (argument, options: object) =>
+        (await import('../commands/relay.ts')).relay(argument, options),
+      ),
+    );
 }

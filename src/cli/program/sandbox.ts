@@ -28,6 +28,11 @@ function sandboxOptions(command: Command): Command {
     .option('--rebuild', 'build the image anew first')
     .option('--no-build', 'fail instead of building an image that is missing or stale')
     .option('--offline-base', 'if the base image cannot be pulled, make one on this machine without asking')
+    .option('--ssh-agent', 'let programs in the sandbox use your SSH agent')
+    .option(
+      '--git-credentials',
+      "let git in the sandbox ask your credential helper, for the project's remotes",
+    )
     .option('--trust-project-config', "accept the project's own MCP servers and model providers")
     .option('--force', 'start in a directory that is normally refused')
     .option('-v, --verbose', 'say what is done');

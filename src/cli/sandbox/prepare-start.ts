@@ -8,6 +8,7 @@ import { type CommandContext, openContext } from '../context.ts';
 import { info, warn } from '../ui/report.ts';
 import type { ContainerOptions } from './container-spec.ts';
 import { requireFreeName } from './find-sandboxes.ts';
+import { gitIdentity } from './git-identity.ts';
 import type { Opening } from './greeting.ts';
 import { gitMounts, mountedFolders } from './host-mounts.ts';
 import { type ImagePlan, planImage } from './image.ts';
@@ -16,6 +17,7 @@ import { removeUnusedNetworkOf } from './network.ts';
 import type { StartPlan } from './open-sandbox.ts';
 import { requireSafeProject, resolveProject, sandboxUser } from './project.ts';
 import { type Sandbox, sandboxOf } from './sandbox.ts';
+import { type ServiceOffer, serviceOffers } from './service-offers.ts';
 import { type MergeForStart, mergeForStart } from './session-merge.ts';
 import {
   aliasOf,
@@ -39,6 +41,8 @@ export interface ProgramChoice {
 export interface PreparedStart {
   plan: StartPlan;
   sandbox: Sandbox;
+  /** What of this machine the sandbox may reach through a relay, once it is there. */
+  offers: readonly ServiceOffer[];
   close(): void;
 }
 
@@ -67,10 +71,12 @@ export async function prepareStart(
     config,
   });
   const sandbox = sandboxOf(config, domain, project, user);
+  const offers = await serviceOffers(options, config, project.canonical, env);
   const mounts = gitMounts(project.canonical, config.PROTECT_GIT);
   mounts.catch(() => undefined);
   const merged = mergeForStart(config, domain, project, sandbox.name, {
     interactive: choice.terminal,
+    identity: gitIdentity({ project: project.canonical, home, env, canSign: options.sshAgent === true }),
     mounted: mounts.then((found) => mountedFolders(engine, project.canonical, found)),
     ...(options.trustProjectConfig === undefined ? {} : { trustProjectConfig: options.trustProjectConfig }),
   });
@@ -86,13 +92,13 @@ export async function prepareStart(
     network: networkMode(options, config),
     image: () => image().name,
     buildImage: build,
-    opening: openingOf(context, sandbox, merged, choice, options),
+    opening: openingOf(context, sandbox, merged, choice, options, offers),
     clock: systemClock,
     debug: context.debug,
   };
   plan.opening.catch(() => undefined);
   plan.options.catch(() => undefined);
-  return { plan, sandbox, close: engine.close };
+  return { plan, sandbox, offers, close: engine.close };
 }
 
 async function buildFor(
@@ -143,6 +149,7 @@ async function openingOf(
   merged: Promise<MergeForStart>,
   choice: ProgramChoice,
   options: StartOptions,
+  offers: readonly ServiceOffer[],
 ): Promise<Opening> {
   const { packed } = await merged;
   const { columns, rows } = process.stdout;
@@ -161,6 +168,7 @@ async function openingOf(
       },
       ...(choice.terminal ? { terminal: { columns: columns || 80, rows: rows || 24 } } : {}),
       merge: { length: packed.length, sha256: packed.sha256 },
+      ...(offers.length === 0 ? {} : { services: offers.map(({ service }) => service) }),
     },
     merge: packed.tar,
     onStatus: ({ level, text }) => (level === 'warning' ? warn(text) : info(text)),

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ContainerInfo, Engine } from '../../engine/index.ts';
-import { OperationError } from '../../lib/errors.ts';
+import { messageOf, OperationError } from '../../lib/errors.ts';
 import { warn } from '../ui/report.ts';
 import { attach, describeEnding, type Ending, exitCodeOf } from './attach.ts';
 import { changesSince, rememberHostExecuted } from './host-executed.ts';
@@ -20,6 +20,7 @@ export async function runInSandbox(
   const prepared = await prepareStart(argument, choice, options);
   const before = rememberHostExecuted(prepared.sandbox.project.canonical);
   const { connection, joined } = await openSandbox(prepared.plan);
+  if (prepared.offers.length > 0) await relayServices(prepared, options);
   prepared.plan.debug(joined ? 'joined the running sandbox' : 'started a new sandbox');
   const ending = await attach(connection, process, choice.terminal);
   for (const change of await changesSince(await before)) {
@@ -29,6 +30,19 @@ export async function runInSandbox(
     return await exitOf(ending, prepared);
   } finally {
     prepared.close();
+  }
+}
+
+/** A relay that cannot be served is said, and no reason to end what runs already. */
+async function relayServices({ plan, sandbox, offers }: PreparedStart, options: StartOptions): Promise<void> {
+  const { ensureRelay } = await import('./relay-process.ts');
+  try {
+    const found = await plan.engine.containers.inspect(sandbox.name);
+    if (found === undefined) return;
+    const { directory } = sandbox.config;
+    await Promise.all(offers.map((offer) => ensureRelay(directory, found.id, offer, options.engine)));
+  } catch (error) {
+    warn(`nothing is relayed to the sandbox: ${messageOf(error)}`);
   }
 }
 

@@ -1,3 +1,4 @@
+import { GIT_CONFIG_NAME } from '../../agent-dir/index.ts';
 import type { SandboxConfig } from '../../wire/index.ts';
 import {
   type Config,
@@ -10,6 +11,7 @@ import {
 } from '../config/index.ts';
 import { confirm } from '../ui/prompt.ts';
 import { warn } from '../ui/report.ts';
+import { type GitIdentity, gitConfigText } from './git-identity.ts';
 import type { Project } from './project.ts';
 
 export interface MergeForStart {
@@ -30,6 +32,8 @@ export async function mergeForStart(
     trustProjectConfig?: boolean;
     interactive: boolean;
     mounted: Promise<SandboxConfig['mounted']>;
+    /** As whom git commits there. */
+    identity: Promise<GitIdentity>;
   },
 ): Promise<MergeForStart> {
   const ask = { config, domain, project: project.canonical, env: process.env, name };
@@ -44,7 +48,17 @@ export async function mergeForStart(
     }
     merge = await mergeSessionConfig(ask);
   }
-  for (const line of merge.warnings) warn(line);
+  const identity = await options.identity;
+  for (const line of [...merge.warnings, ...identity.warnings]) warn(line);
+  merge = withGitIdentity(merge, identity);
   merge = { ...merge, sandbox: { ...merge.sandbox, mounted: await options.mounted } };
   return { merge, packed: await packMerge(merge) };
+}
+
+/** Adds git's configuration for the sandbox, if there is any, to what is handed in (S10). */
+export function withGitIdentity(merge: SessionMerge, { values }: GitIdentity): SessionMerge {
+  if (Object.keys(values).length === 0) return merge;
+  const content = Buffer.from(gitConfigText(values));
+  const file = { path: GIT_CONFIG_NAME, content, executable: false, from: "the user's git configuration" };
+  return { ...merge, files: [...merge.files, file] };
 }

@@ -24,6 +24,8 @@ export interface StartOptions extends GlobalOptions {
   force?: boolean;
   verbose?: boolean;
   demo?: boolean;
+  sshAgent?: boolean;
+  gitCredentials?: boolean;
 }
 
 const GIBIBYTE = 2 ** 30;

@@ -13,6 +13,7 @@ import { basename } from 'node:path';
 import {
   CONFIG_DIRECTORIES,
   CONFIG_FILES,
+  GIT_CONFIG_NAME,
   MERGED_FILES,
   pathsOf,
   type Roots,
@@ -80,6 +81,7 @@ function replaceAll(roots: Roots, pristine: string): void {
   const finish = [
     ...MERGED_FILES.map((name) => prepareFile(`${pristine}/${name}`, `${roots.memory}/${name}`)),
     prepareCertificates(`${pristine}/ca-certificates.crt`, pathsOf(roots).certificates),
+    prepareGitConfig(`${pristine}/${GIT_CONFIG_NAME}`, `${roots.memory}/${GIT_CONFIG_NAME}`),
   ];
   const link = `${roots.memory}/.config.new`;
   rmSync(link, { recursive: true, force: true });
@@ -101,6 +103,14 @@ function prepareCertificates(from: string, to: string): () => void {
   const bundle = existsSync(SYSTEM_CERTIFICATES) ? readFileSync(SYSTEM_CERTIFICATES) : Buffer.alloc(0);
   const fresh = freshPlace(to);
   writeFileSync(fresh, Buffer.concat([bundle, Buffer.from('\n'), readFileSync(from)]));
+  return () => putInPlace(fresh, to);
+}
+
+/** The image's own configuration, and over it as whom the user commits (S10). */
+function prepareGitConfig(from: string, to: string): () => void {
+  const identity = existsSync(from) ? readFileSync(from, 'utf8') : '';
+  const fresh = freshPlace(to);
+  writeFileSync(fresh, `[include]\n\tpath = /etc/gitconfig\n${identity}`);
   return () => putInPlace(fresh, to);
 }
 

@@ -1,0 +1,166 @@
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Installation, installation } from '../setup/installation.ts';
+import { eventually } from '../setup/look.ts';
+
+let here: Installation;
+let project: string;
+const agents: number[] = [];
+
+beforeAll(async () => {
+  here = await installation();
+  project = here.project();
+});
+
+afterAll(async () => {
+  for (const pid of agents) process.kill(pid);
+  await here.cleanup();
+  expect(await here.leftovers()).toEqual([]);
+});
+
+/** A real agent with one key, as a login would start it. */
+async function agent(comment: string): Promise<{ socket: string; key: string }> {
+  const [socket, key] = [join(here.directory, `${comment}.sock`), join(here.directory, comment)];
+  const { stdout } = await execa('ssh-agent', ['-s', '-a', socket]);
+  agents.push(Number(/SSH_AGENT_PID=(\d+)/.exec(stdout)?.[1]));
+  await execa('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', comment, '-f', key]);
+  await execa('ssh-add', ['-q', key], { env: { SSH_AUTH_SOCK: socket } });
+  return { socket, key };
+}
+
+const home = () => here.env.HOME ?? '';
+const relayProcesses = () => spawnSync('pgrep', ['-f', `__relay ${here.configDirectory}`]).stdout.toString();
+const ask = (host: string) =>
+  `printf 'protocol=https\\nhost=${host}\\n\\n' | GIT_TERMINAL_PROMPT=0 git credential fill`;
+
+describe('S10: credentials of the user, by relay', () => {
+  it('S10: git in the sandbox commits as the user, and signs with a key that is only in the user’s agent', async () => {
+    const { socket, key } = await agent('first');
+    writeFileSync(
+      join(home(), '.gitconfig'),
+      `[user]\n\tname = Ada\n\temail = ada@example.org\n\tsigningkey = ${key}\n[gpg]\n\tformat = ssh\n[commit]\n\tgpgsign = true\n`,
+    );
+    const script = `set -e; git init -q .; echo a > a; git add a; git commit -qm one; git log -1 --format='%an <%ae>'
+      echo "ada@example.org $(git config user.signingkey | sed 's/^key:://')" > /tmp/signers
+      git -c gpg.ssh.allowedSignersFile=/tmp/signers log -1 --format=%G?; git config --global user.name Own; git config user.name`;
+    const result = await here.run(['shell', project, '--ssh-agent', '--', 'bash', '-c', script], {
+      env: { SSH_AUTH_SOCK: socket },
+    });
+    // What the user sets in the sandbox goes before what is handed in.
+    expect(result).toMatchObject({ exitCode: 0, stdout: 'Ada <ada@example.org>\nG\nOwn\n' });
+  });
+
+  it('S10: the agent is there for later programs too, and again after the connection was lost', async () => {
+    const list = () => here.run(['shell', project, '--', 'ssh-add', '-l']);
+    expect((await list()).stdout).toContain('first');
+    await here.run(['shell', project, '--', 'pkill', '-f', 'socat.*STDIO']);
+    await eventually('the relay again', async () => (await list()).stdout.includes('first'));
+    const second = await agent('second');
+    await here.run(['shell', project, '--ssh-agent', '--', 'true'], {
+      env: { SSH_AUTH_SOCK: second.socket },
+    });
+    expect((await list()).stdout).toContain('second');
+  });
+
+  it('S10: the credential helper answers for the project’s remotes, each question by itself, and stores nothing', async () => {
+    const asked = join(here.directory, 'asked');
+    const helper = join(here.directory, 'helper');
+    writeFileSync(
+      helper,
+      `#!/bin/sh\n[ "$1" = get ] || { echo "$1" >>${asked}; exit; }\ncat >>${asked}\necho username=ada\necho password=s3cret\n`,
+      {
+        mode: 0o755,
+      },
+    );
+    writeFileSync(join(home(), '.gitconfig'), `[credential]\n\thelper = ${helper}\n`);
+    await here.run([
+      'shell',
+      project,
+      '--',
+      'git',
+      'remote',
+      'add',
+      'origin',
+      'https://git.example.org/x.git',
+    ]);
+    const script = `${ask('git.example.org')}; ${ask('evil.example')}; printf 'protocol=https\\nhost=git.example.org\\nusername=ada\\npassword=new\\n\\n' | git credential approve`;
+    const result = await here.run(['shell', project, '--git-credentials', '--', 'bash', '-c', script]);
+    expect(result.stdout).toBe('protocol=https\nhost=git.example.org\nusername=ada\npassword=s3cret\n');
+    expect(result.stderr).toContain('git in the sandbox gets your credentials for git.example.org\n');
+    expect(readFileSync(asked, 'utf8')).toBe('protocol=https\nhost=git.example.org\n');
+    const found = await here.run([
+      'shell',
+      project,
+      '--',
+      'grep',
+      '-rl',
+      's3cret',
+      '/home/pi',
+      '/run',
+      '/tmp',
+    ]);
+    expect(found.stdout).toBe('');
+  });
+
+  it('S10: configured hosts stand in place of the remotes’', async () => {
+    const env = { PI_SANDBOX_GIT_CREDENTIAL_HOSTS: 'other.example' };
+    const result = await here.run(
+      [
+        'shell',
+        project,
+        '--git-credentials',
+        '--',
+        'bash',
+        '-c',
+        `${ask('git.example.org')}; ${ask('other.example')}`,
+      ],
+      { env },
+    );
+    expect(result.stdout).toBe('protocol=https\nhost=other.example\nusername=ada\npassword=s3cret\n');
+  });
+
+  it('S10: another sandbox reaches neither, and no other user of this machine does', async () => {
+    const script = 'ls /run/user/*/pi-sandbox; ssh-add -l; find / -name "*.sock" 2>/dev/null | sort';
+    const other = await here.run(['shell', here.project(), '--', 'sh', '-c', script]);
+    expect(other.stdout).not.toContain('ssh-agent');
+    expect(other.stdout).not.toContain('git-credentials');
+    expect(other.stdout).not.toContain('second');
+    const relays = join(here.configDirectory, 'relays');
+    expect(statSync(relays).mode & 0o777).toBe(0o700);
+    for (const name of readdirSync(relays)) expect(statSync(join(relays, name)).mode & 0o777).toBe(0o600);
+    const sockets = await here.run([
+      'shell',
+      project,
+      '--',
+      'sh',
+      '-c',
+      'stat -c "%a %n" /run/user/*/pi-sandbox /run/user/*/pi-sandbox/*.sock',
+    ]);
+    for (const line of sockets.stdout.trimEnd().split('\n')) expect(line).toMatch(/^[67]00 /);
+  });
+
+  it('S10: both end with the sandbox and leave nothing', async () => {
+    expect(relayProcesses().trim().split('\n')).toHaveLength(2);
+    await here.run(['stop', project]);
+    await eventually('the end of the relays', async () => relayProcesses() === '');
+    expect(readdirSync(join(here.configDirectory, 'relays'))).toEqual([]);
+  });
+
+  it('S10: without an agent, or without a host to answer for, nothing starts', async () => {
+    const cases: [string[], NodeJS.ProcessEnv, RegExp][] = [
+      [['--ssh-agent'], { SSH_AUTH_SOCK: undefined }, /SSH_AUTH_SOCK is not set/],
+      [['--ssh-agent'], { SSH_AUTH_SOCK: '/dev/null' }, /SSH_AUTH_SOCK is \/dev\/null, which is no socket/],
+      [['--git-credentials'], {}, /no remote with https/],
+    ];
+    const empty = here.project();
+    for (const [words, env, message] of cases) {
+      const result = await here.run(['shell', empty, ...words, '--', 'true'], { env });
+      expect(result).toMatchObject({ exitCode: 2, stdout: '' });
+      expect(result.stderr).toMatch(message);
+    }
+    expect((await here.leftovers()).filter((line) => line.startsWith('container '))).toHaveLength(1);
+  });
+});

@@ -1,0 +1,72 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CanonicalPath } from '../../../src/cli/config/index.ts';
+import { isAllowed, parseQuestion, remoteHosts } from '../../../src/cli/sandbox/git-credentials.ts';
+
+describe('S10: what a sandbox may ask a credential helper', () => {
+  it('S10: protocol, host and user name pass, and nothing else', () => {
+    expect(parseQuestion('protocol=https\nhost=a.example:8443\nusername=ada\npath=x/y\nurl=z\n\n')).toEqual({
+      protocol: 'https',
+      host: 'a.example:8443',
+      username: 'ada',
+    });
+  });
+
+  it.each([
+    'protocol=ssh\nhost=a.example\n',
+    'protocol=https\nhost=\n',
+    'host=a.example\n',
+    'protocol=https\nhost=a.example/..\n',
+    'protocol=https\nhost=a.example\rhost=b\n',
+    'protocol=https\nhost=a@b.example\n',
+    'protocol=https\nhost=a.example\nusername=x\u0001y\n',
+  ])('S10: refuses %j', (question) => {
+    expect(() => parseQuestion(question)).toThrow();
+  });
+
+  it('S10: whatever is asked, at most three clean lines reach the helper', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
+        try {
+          const { host, username = '' } = parseQuestion(`protocol=https\n${text}`);
+          expect(`${host}${username}`).not.toMatch(/\p{Cc}/u);
+        } catch (error) {
+          expect(error).toBeInstanceOf(Error);
+        }
+      }),
+      { seed: 10 },
+    );
+  });
+
+  it('S10: a host is allowed by its name for every port, or by name and port alone', () => {
+    expect(isAllowed('Git.Example:8443', ['git.example'])).toBe(true);
+    expect(isAllowed('git.example', ['git.example:8443'])).toBe(false);
+    expect(isAllowed('evil-git.example', ['git.example'])).toBe(false);
+  });
+});
+
+describe('S10: the hosts of a project’s remotes', () => {
+  let project: CanonicalPath;
+  beforeEach(() => {
+    project = CanonicalPath.parse(realpathSync(mkdtempSync(join(tmpdir(), 'remotes-'))));
+    mkdirSync(join(project, '.git'));
+  });
+  afterEach(() => rmSync(project, { recursive: true }));
+
+  it('S10: are those with http, once each', async () => {
+    writeFileSync(
+      join(project, '.git/config'),
+      '[remote "a"]\n\turl = https://user@Git.Example/x\n\tpushurl = https://git.example/x\n[remote "b"]\n\turl = git@ssh.example:x\n' +
+        '[remote "c"]\n\turl = "https://c.example:8443/y.git"\n[branch "x"]\n\turl = https://no.example/\n',
+    );
+    expect(await remoteHosts(project)).toEqual(['c.example:8443', 'git.example']);
+  });
+
+  it('rule 8: a configuration that is a link out of the project is not read', async () => {
+    symlinkSync('/etc/passwd', join(project, '.git/config'));
+    expect(await remoteHosts(project)).toEqual([]);
+  });
+});
