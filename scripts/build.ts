@@ -50,6 +50,7 @@ await Promise.all([
     entryPoints: {
       'container/supervisor': 'src/container/entry.ts',
       'container/selftest': 'src/container/selftest.ts',
+      'container/history': 'src/container/history.ts',
     },
     outdir: 'dist',
     outExtension: { '.js': '.mjs' },

@@ -12,6 +12,7 @@ import { addImageVerbs } from './program/image.ts';
 import { addLifeVerbs } from './program/life.ts';
 import { addPortVerbs } from './program/ports.ts';
 import { addSandboxVerbs } from './program/sandbox.ts';
+import { addSessionVerbs } from './program/sessions.ts';
 import { addVolumeVerbs } from './program/volumes.ts';
 import { reportError } from './ui/report.ts';
 
@@ -47,6 +48,7 @@ for (const add of [
   addSandboxVerbs,
   addLifeVerbs,
   addPortVerbs,
+  addSessionVerbs,
   addCheckVerbs,
   addConfigVerbs,
   addImageVerbs,

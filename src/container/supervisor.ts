@@ -8,6 +8,7 @@ import type {
   RelayRequest,
   RunRequest,
 } from '../wire/index.ts';
+import { pruneBeforeStart } from './history/start-prune.ts';
 import { inTime } from './in-time.ts';
 import { Living } from './living.ts';
 import { sendLogs } from './log-request.ts';
@@ -142,6 +143,7 @@ export class Supervisor {
     const pipes = request.terminal === undefined ? makePipes(socketDirectory) : undefined;
     try {
       await this.prepare(connection, request);
+      await this.prune(connection, request);
       // The end may have begun while the configuration came; if it begins later, the program is asked to end below.
       if (this.ending !== undefined) return await answer(connection, { answer: 'closing' });
       release = this.state?.useMerge() ?? release;
@@ -217,6 +219,14 @@ export class Supervisor {
       }
     }
     this.living.setIdle(this.state.merge.config.idleStopMinutes * MINUTE_MS);
+  }
+
+  /** With every start, whatever it starts: pi, a shell, or a command (S11). */
+  private async prune(connection: FrameConnection, request: RunRequest): Promise<void> {
+    if (this.state === undefined || request.merge === undefined) return;
+    const { roots, clock } = this.settings;
+    const { config } = this.state.merge;
+    await pruneBeforeStart({ roots, config, clock, note: this.note.bind(this) }, connection, request);
   }
 
   private environmentOf(request: RunRequest): NodeJS.ProcessEnv {

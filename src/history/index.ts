@@ -8,7 +8,12 @@ export { pruneHistory } from './prune.ts';
 export { type RemoveOptions, removeSession, SessionOpenError } from './remove.ts';
 export { restoreSession } from './restore.ts';
 export { listSessions, listTrash } from './rows.ts';
-export { findSession, newestSessionFile } from './select.ts';
+export {
+  AmbiguousSessionError,
+  findSession,
+  newestSessionFile,
+  SessionNotFoundError,
+} from './select.ts';
 export { showSession } from './show.ts';
 export { type ListOptions, summarizeHistory } from './summary.ts';
 export type * from './types.ts';

@@ -15,6 +15,11 @@ import { type Found, walkSessions, walkTrash } from './walk.ts';
 /** So many are named when it is not clear which one is meant. */
 const MOST_CANDIDATES = 10;
 
+export class SessionNotFoundError extends UsageError {}
+
+/** Several fit: more of the id, or the path, is needed. */
+export class AmbiguousSessionError extends UsageError {}
+
 export type Selected = Candidate & SessionFacts;
 
 /** Where it is looked for; `either` is the trash only where nothing in place fits. */
@@ -24,7 +29,7 @@ export type Where = 'place' | 'trash' | 'either';
  * Where the Session is that `selector` names: `<id>`, a unique start of an id, or a path below the sessions directory
  * (`<folder>/<name>.jsonl`, `.trash/<day>/<folder>/<name>.jsonl.trashed`).
  *
- * @throws UsageError when there is none or more than one
+ * @throws SessionNotFoundError, AmbiguousSessionError
  */
 export async function findSession(
   history: History,
@@ -51,9 +56,9 @@ export async function select(
   throw none(selector, where);
 }
 
-function none(selector: string, where: Where): UsageError {
+function none(selector: string, where: Where): SessionNotFoundError {
   const place = where === 'trash' ? 'in the trash ' : '';
-  return new UsageError(`no Session ${place}is named ${safeForTerminal(selector)}`, {
+  return new SessionNotFoundError(`no Session ${place}is named ${safeForTerminal(selector)}`, {
     hint: where === 'trash' ? 'see `pi-sandbox sessions log`' : 'see `pi-sandbox sessions list --sessions`',
   });
 }
@@ -109,7 +114,7 @@ function headerOf({ at, place }: { at: DirectoryHandle; place: Place }): Session
 
 interface Matches {
   add(session: Selected): void;
-  /** @throws UsageError when there are several */
+  /** @throws AmbiguousSessionError when there are several */
   only(selector: string): Selected | undefined;
 }
 
@@ -129,7 +134,7 @@ function matches(): Matches {
       if (kept.size < 2) return first;
       const files = [...kept.values()].map(({ file, id }) => `${id} (${file})`);
       if (more > 0) files.push(`${more} more`);
-      throw new UsageError(
+      throw new AmbiguousSessionError(
         safeForTerminal(`${selector} can be any of ${kept.size + more} Sessions: ${files.join(', ')}`),
         { hint: 'give more of the id, or the path' },
       );

@@ -1,8 +1,8 @@
 /** One Session for a person: its facts, and what was said in it, cut. */
-
-import { openRegularFile } from '../lib/bounded-read.ts';
+import { closeSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { systemClock } from '../lib/clock.ts';
-import { openDirectory, statChild } from '../lib/directory-handle.ts';
+import { openChildFile, openDirectory, statChild } from '../lib/directory-handle.ts';
 import { OperationError } from '../lib/errors.ts';
 import { readJsonLines } from '../lib/jsonl.ts';
 import { safeForTerminal } from '../lib/redact.ts';
@@ -39,10 +39,10 @@ export async function showSession(
       return {
         row: sessionRow(history, { kind: 'file', at, place, stats }, options, now),
         header: readSessionHeader(address),
-        handle: openRegularFile(address),
+        fd: openChildFile(at, place.name).fd,
       };
     });
-    const { row, header } = facts;
+    const { row, header, fd } = facts;
     const original = place.day === undefined ? undefined : originalPlace(place);
     const created = Date.parse(header?.timestamp ?? '');
     return {
@@ -52,7 +52,7 @@ export async function showSession(
       created: Number.isNaN(created) ? undefined : new Date(created),
       parentSession: header?.parentSession,
       original: original && placePath(original),
-      ...(await readOutline(await facts.handle)),
+      ...(await readOutline(fd)),
     };
   } finally {
     root.close();
@@ -61,11 +61,15 @@ export async function showSession(
 
 type Outline = Pick<ShownSession, 'entries' | 'damagedLines' | 'outline' | 'outlineOmitted' | 'truncated'>;
 
-async function readOutline(handle: Awaited<ReturnType<typeof openRegularFile>>): Promise<Outline> {
+/** Reads the open file to its end, and closes it. */
+async function readOutline(fd: number): Promise<Outline> {
   const [entries, first, last]: [Record<string, number>, OutlineEntry[], OutlineEntry[]] = [{}, [], []];
   let [damagedLines, omitted, truncated] = [0, 0, false];
+  let handle: FileHandle | undefined;
   try {
-    for await (const line of handle ? readJsonLines(handle, { maxBytes: MAX_BYTES }) : []) {
+    // By the kernel's own name for it: whatever its directory is by now, it is this file.
+    handle = await open(`/proc/self/fd/${fd}`);
+    for await (const line of readJsonLines(handle, { maxBytes: MAX_BYTES })) {
       if (line.kind === 'problem') {
         if (line.reason.startsWith('only the first')) truncated = true;
         else damagedLines++;
@@ -82,6 +86,7 @@ async function readOutline(handle: Awaited<ReturnType<typeof openRegularFile>>):
     }
   } finally {
     await handle?.close();
+    closeSync(fd);
   }
   return { entries, damagedLines, outline: [...first, ...last], outlineOmitted: omitted, truncated };
 }

@@ -1,5 +1,6 @@
 /** The one doorway to pi: its Sessions' files and locks, and the types of its extension interface; see README.md. */
 export type * from './extension-api.ts';
+export { type NamedSessions, namedSessions } from './named-sessions.ts';
 export { missingPackages } from './packages.ts';
 export {
   parseSessionId,

@@ -11,6 +11,7 @@ export {
   PIECE_BYTES,
   WireError,
 } from './frame.ts';
+export * from './history.ts';
 export * from './protocol.ts';
 export * from './sandbox-config.ts';
 export * from './selftest.ts';

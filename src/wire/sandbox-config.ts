@@ -6,6 +6,15 @@ import * as z from 'zod/mini';
 
 export const SANDBOX_CONFIG_VERSION = 1;
 
+/** Whole days: a negative or fractional number is refused, and nothing is pruned by it (S11). */
+export const HistorySettings = z.object({
+  /** 0 keeps everything. */
+  retentionDays: z.int().check(z.minimum(0)),
+  /** How long a deleted Session can be restored; 0 deletes at once. */
+  trashDays: z.int().check(z.minimum(0)),
+});
+export type HistorySettings = z.infer<typeof HistorySettings>;
+
 export const SandboxConfig = z.object({
   version: z.literal(SANDBOX_CONFIG_VERSION),
   /** Installation prefix, container name, domain and canonical project path. */
@@ -25,5 +34,7 @@ export const SandboxConfig = z.object({
   packages: z.array(z.string()),
   /** Host folders as they were looked at before they were mounted; none where that can't be compared (S17). */
   mounted: z.array(z.object({ path: z.string(), inode: z.string() })),
+  /** How long the domain's Sessions stay (S11); absent from an older command's: then nothing is pruned. */
+  history: z.optional(HistorySettings),
 });
 export type SandboxConfig = z.infer<typeof SandboxConfig>;

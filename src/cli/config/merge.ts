@@ -68,8 +68,16 @@ export async function mergeSessionConfig(options: MergeOptions): Promise<Session
       trustHostCertificates: certificates !== undefined,
       packages,
       mounted: [],
+      ...historyOf(config, domain),
     },
   };
+}
+
+/** A domain that is not configured has no retention: nothing of it is pruned (rule 3). */
+function historyOf(config: Config, domain: DomainId): Pick<SandboxConfig, 'history'> {
+  const retentionDays = config.domains.find(({ id }) => id === domain)?.sessionsRetentionDays;
+  if (retentionDays === undefined) return {};
+  return { history: { retentionDays, trashDays: config.SESSIONS_TRASH_DAYS } };
 }
 
 /** pi takes a source as text or as `{ "source": …, filters }`. */

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { CreateResult, Engine } from '../../engine/index.ts';
 import { OperationError } from '../../lib/errors.ts';
 import { removeWhenInterrupted } from './interruption.ts';
@@ -98,6 +99,14 @@ interface HelperRun {
   mounts: { type: 'volume'; source: string; target: string; readOnly?: boolean }[];
 }
 
+/** How a helper ended, and what it said on standard error. */
+export interface HelperEnd {
+  code: number;
+  /** The engine's own trouble. */
+  error: string | undefined;
+  stderr: string;
+}
+
 /**
  * Runs a short-lived helper container on volumes of ours: no network, no host path, read-only root, and only the
  * capabilities it is given.
@@ -105,6 +114,22 @@ interface HelperRun {
  * @returns its standard output
  */
 export async function runHelper(engine: Engine, run: HelperRun): Promise<string> {
+  const { value, end } = await useHelper(engine, run, textOf);
+  const { code, error, stderr } = end;
+  if (code === 0 && error === undefined) return value;
+  const said = error ?? stderr.trim();
+  const reason = said === '' && code > 128 ? 'it was killed' : said;
+  throw new OperationError(`a helper container failed with ${code}: ${reason}`, {
+    hint: 'nothing of it is half done that the next call does not finish: try again',
+  });
+}
+
+/** The same, with its standard output handed to `use` as it comes; how it ended is for the caller to judge. */
+export async function useHelper<T>(
+  engine: Engine,
+  run: HelperRun,
+  use: (stdout: Readable) => Promise<T>,
+): Promise<{ value: T; end: HelperEnd }> {
   const { sandbox, image, user, capabilities, command, mounts } = run;
   const [program = '', ...rest] = command;
   const prefix = sandbox.config.INSTALLATION_PREFIX;
@@ -130,33 +155,32 @@ export async function runHelper(engine: Engine, run: HelperRun): Promise<string>
     creating.then((result) => (result.outcome === 'created' ? result.id : undefined)),
   );
   try {
-    return await outputOf(engine, await creating);
+    return await runToEnd(engine, await creating, use);
   } finally {
     release();
   }
 }
 
-/** Runs the helper to its end. */
-async function outputOf(engine: Engine, created: CreateResult): Promise<string> {
+async function runToEnd<T>(
+  engine: Engine,
+  created: CreateResult,
+  use: (stdout: Readable) => Promise<T>,
+): Promise<{ value: T; end: HelperEnd }> {
   if (created.outcome !== 'created') {
     const hint = created.outcome === 'no-such-image' ? 'pi-sandbox image build' : undefined;
     throw new OperationError(`cannot create a helper container: ${created.message}`, { hint });
   }
   try {
     const streams = await engine.containers.attach(created.id);
-    const output = Promise.all([textOf(streams.stdout), textOf(streams.stderr)]);
+    const output = Promise.all([use(streams.stdout), textOf(streams.stderr)]);
+    // What goes wrong with the output is thrown below, unless the start itself fails before.
+    output.catch(() => undefined);
     const exit = engine.containers.waitForExit(created.id);
+    exit.catch(() => undefined);
     await engine.containers.start(created.id);
+    const [value, stderr] = await output;
     const { code, error } = await exit;
-    const [stdout, stderr] = await output;
-    if (code !== 0 || error !== undefined) {
-      const said = error ?? stderr.trim();
-      const reason = said === '' && code > 128 ? 'it was killed' : said;
-      throw new OperationError(`a helper container failed with ${code}: ${reason}`, {
-        hint: 'nothing of it is half done that the next call does not finish: try again',
-      });
-    }
-    return stdout;
+    return { value, end: { code, error, stderr } };
   } finally {
     await engine.containers.remove(created.id, { force: true }).catch(() => undefined);
   }

@@ -1,0 +1,89 @@
+/** The entrypoint's prune: before pi and before a shell starts, also when a start joins (S11). */
+import { pathsOf, type Roots } from '../../agent-dir/index.ts';
+import {
+  acknowledgeFirstDeletion,
+  type History,
+  type PruneReport,
+  pruneHistory,
+  pruneMessages,
+} from '../../history/index.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { messageOf, TimeoutError } from '../../lib/errors.ts';
+import type { FrameConnection, RunRequest, SandboxConfig } from '../../wire/index.ts';
+import { tell } from '../replies.ts';
+import { spareOf } from './spare.ts';
+
+/** Another sandbox of the domain may be pruning; it does the same work, so it is not waited for any longer. */
+const LOCK_WAIT_MS = 2_000;
+/** 100,000 Sessions take seconds. What is left after this is the next start's. */
+const PRUNE_MS = 10_000;
+/** A disk that does not answer must not hold a start back for ever. */
+const GIVE_UP_MS = 15_000;
+
+export interface StartPrune {
+  readonly roots: Roots;
+  readonly config: SandboxConfig;
+  readonly clock: Clock;
+  readonly note: (event: string, facts: Record<string, unknown>) => void;
+}
+
+/** Prunes as the configuration says and tells the user of it. A prune that fails is told and keeps nobody from pi. */
+export async function pruneBeforeStart(
+  prune: StartPrune,
+  connection: FrameConnection,
+  request: RunRequest,
+): Promise<void> {
+  const { roots, config, clock, note } = prune;
+  const settings = config.history;
+  if (settings === undefined) return;
+  const history: History = { sessions: roots.sessions, locks: pathsOf(roots).sessionLocks };
+  try {
+    const work = pruneHistory(history, {
+      retention: { days: settings.retentionDays, trashDays: settings.trashDays },
+      spare: spareOf(roots, history, request),
+      clock,
+      waitMs: LOCK_WAIT_MS,
+      signal: AbortSignal.timeout(PRUNE_MS),
+      holder: {
+        pid: process.pid,
+        host: config.name,
+        startedAt: clock.now().toISOString(),
+        what: 'the prune of a start',
+      },
+    });
+    const report = await within(GIVE_UP_MS, work);
+    for (const line of pruneMessages(report, { domain: config.domain })) {
+      // The command on the host says its name before every line.
+      tell(connection, 'info', line.replace(/^pi-sandbox: /, ''));
+    }
+    noteWhatWasDone(report, note);
+    if (report.firstDeletion) await acknowledgeFirstDeletion(history);
+  } catch (error) {
+    note('prune-failed', { reason: messageOf(error) });
+    tell(
+      connection,
+      'warning',
+      `old Sessions were not all pruned: ${messageOf(error)}; the next start tries again`,
+    );
+  }
+}
+
+function noteWhatWasDone(report: PruneReport, note: StartPrune['note']): void {
+  const { total, removed, expiredTrash, problems, spared } = report;
+  const failed = problems.items.length + problems.omitted;
+  if (total === 0 && expiredTrash.count === 0 && failed === 0) return;
+  note('pruned', { removed: total, bytes: removed.bytes, expiredTrash: expiredTrash.count, spared, failed });
+}
+
+async function within<T>(milliseconds: number, work: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new TimeoutError(`no end after ${milliseconds / 1_000} s`)),
+    milliseconds,
+  );
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
