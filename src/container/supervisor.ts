@@ -60,6 +60,8 @@ export class Supervisor {
   /** Set-up and merges happen one after the other, however many starts come at once. */
   private preparing: Promise<void> = Promise.resolve();
   private ending: Promise<void> | undefined;
+  /** Asked for once, no later configuration takes it back (S15). */
+  private stopWhenIdle = false;
 
   constructor(settings: SupervisorSettings) {
     this.settings = settings;
@@ -93,6 +95,11 @@ export class Supervisor {
       case 'logs':
         await inTime(this.settings.closeMs, Promise.resolve(this.state?.log.flush()));
         return sendLogs(connection, this.state?.log.path, request);
+      case 'stop-when-idle':
+        this.stopWhenIdle = true;
+        await answer(connection, { answer: 'accepted', value: this.status() });
+        this.living.setIdle(0);
+        return;
       case 'relay':
         return this.relay(connection, request);
       case 'listeners':
@@ -218,7 +225,7 @@ export class Supervisor {
         tell(connection, 'info', text);
       }
     }
-    this.living.setIdle(this.state.merge.config.idleStopMinutes * MINUTE_MS);
+    if (!this.stopWhenIdle) this.living.setIdle(this.state.merge.config.idleStopMinutes * MINUTE_MS);
   }
 
   /** With every start, whatever it starts: pi, a shell, or a command (S11). */

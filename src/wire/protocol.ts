@@ -82,6 +82,12 @@ export type LogsRequest = z.infer<typeof LogsRequest>;
 export const StopRequest = z.object({ verb: z.literal('stop'), reason: text });
 
 /**
+ * Ends the sandbox as soon as nothing lives in it, for good: who joins before that is served, and does not undo it.
+ * Answered by `reply` with the {@link SandboxStatus} at that moment.
+ */
+export const StopWhenIdleRequest = z.object({ verb: z.literal('stop-when-idle') });
+
+/**
  * Says "I live in this sandbox" for as long as the connection is open: the kernel closes it when the process
  * dies, so the supervisor needs no polling to know when the last Session, job or run has ended (S14).
  */
@@ -156,6 +162,7 @@ export const OpenRequest = z.discriminatedUnion('verb', [
   StatusRequest,
   LogsRequest,
   StopRequest,
+  StopWhenIdleRequest,
   PresenceRequest,
   RelayRequest,
   ListenersRequest,

@@ -1,17 +1,25 @@
 import type { Engine } from '../../engine/index.ts';
 import { OperationError, UsageError } from '../../lib/errors.ts';
+import { SandboxStatus } from '../../wire/index.ts';
 import { openContext } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
+import { askSupervisor } from '../sandbox/ask-supervisor.ts';
 import { type ListedSandbox, listSandboxes } from '../sandbox/find-sandboxes.ts';
 import { removeUnusedNetworks } from '../sandbox/network.ts';
 import { findSandbox } from '../sandbox/resolve-running.ts';
 import { removeAbandonedHelpers } from '../sandbox/volumes.ts';
+import { info } from '../ui/report.ts';
+
+/** How long an idle sandbox takes to end at most. */
+const IDLE_END_MS = 20_000;
 
 export interface StopOptions extends GlobalOptions {
   all?: boolean;
   domain?: string;
   /** Seconds. */
   time: number;
+  /** Ask it to end once nothing lives in it, instead of ending it now. */
+  whenIdle?: boolean;
 }
 
 /**
@@ -30,7 +38,8 @@ export async function stop(word: string | undefined, options: StopOptions): Prom
           ({ domain }) => options.domain === undefined || domain === options.domain,
         )
       : [await findSandbox(engine, prefix, word, options.domain)];
-  const failures = await Promise.all(chosen.map((sandbox) => stopOne(engine, sandbox, options.time)));
+  const end = options.whenIdle === true ? stopWhenIdle : stopOne;
+  const failures = await Promise.all(chosen.map((sandbox) => end(engine, sandbox, options.time)));
   await Promise.all([removeUnusedNetworks(engine, prefix), removeAbandonedHelpers(engine, prefix)]);
   engine.close();
   const failed = failures.filter((failure) => failure !== undefined);
@@ -39,7 +48,13 @@ export async function stop(word: string | undefined, options: StopOptions): Prom
   return 0;
 }
 
-async function stopOne(engine: Engine, sandbox: ListedSandbox, seconds: number): Promise<string | undefined> {
+/** Ends one sandbox now; the reason when it is still there afterwards. */
+export async function stopOne(
+  engine: Engine,
+  sandbox: ListedSandbox,
+  seconds: number,
+  { quiet = false } = {},
+): Promise<string | undefined> {
   const result = await engine.containers.stop(sandbox.id, seconds);
   // One that never ran, or has ended and was not removed by itself, is ours to remove.
   if (result === 'not-running') await engine.containers.remove(sandbox.id, { force: true });
@@ -49,6 +64,36 @@ async function stopOne(engine: Engine, sandbox: ListedSandbox, seconds: number):
     await engine.containers.remove(sandbox.id, { force: true });
   }
   if ((await engine.containers.inspect(sandbox.id)) !== undefined) return `${sandbox.name} is still there`;
-  process.stdout.write(`${sandbox.name}\n`);
+  if (!quiet) process.stdout.write(`${sandbox.name}\n`);
   return undefined;
+}
+
+/** One with nothing in it is gone when this returns; any other ends with what lives in it, and that is said. */
+async function stopWhenIdle(
+  engine: Engine,
+  sandbox: ListedSandbox,
+  seconds: number,
+): Promise<string | undefined> {
+  if (sandbox.state !== 'running') return stopOne(engine, sandbox, seconds);
+  const answer = await askSupervisor(engine, sandbox.id, { verb: 'stop-when-idle' }).catch(() => undefined);
+  answer?.connection.destroy();
+  const status = SandboxStatus.safeParse(answer?.value);
+  if (!status.success) return `${sandbox.name} does not answer`;
+  const { living } = status.data;
+  // Not by the engine: who has come to live in it since is not to be ended.
+  if (living.length === 0 && (await isGone(engine, sandbox.id))) {
+    process.stdout.write(`${sandbox.name}\n`);
+    return undefined;
+  }
+  const names = living.slice(0, 5).map(({ kind, name, id }) => `${kind} ${name ?? id}`);
+  const more = living.length > names.length ? ` and ${living.length - names.length} more` : '';
+  info(`${sandbox.name} ends with ${names.join(', ') || 'what has just come to live in it'}${more}`);
+  return undefined;
+}
+
+async function isGone(engine: Engine, id: string): Promise<boolean> {
+  return engine.containers.waitRemoved(id, IDLE_END_MS).then(
+    () => true,
+    () => false,
+  );
 }

@@ -1,7 +1,7 @@
-import { count, DOMAIN, examples, type Grammar, PROJECT } from './grammar.ts';
+import { count, DOMAIN, examples, type Grammar, PROJECT, several } from './grammar.ts';
 
 /** Verbs about sandboxes that run or have run (S14, S15). */
-export function addLifeVerbs({ program, runs }: Grammar): void {
+export function addLifeVerbs({ program, runs, rest }: Grammar): void {
   program
     .command('stop')
     .argument('[project]', PROJECT)
@@ -9,7 +9,8 @@ export function addLifeVerbs({ program, runs }: Grammar): void {
     .option('--all', 'every sandbox of this installation')
     .option('--domain <name>', DOMAIN)
     .option('-t, --time <seconds>', 'how long to wait before it is killed', count, 15)
-    .addHelpText('after', examples('stop', 'stop ~/work/shop', 'stop --all'))
+    .option('--when-idle', 'let it end when nothing lives in it any more, instead of ending it now')
+    .addHelpText('after', examples('stop', 'stop ~/work/shop', 'stop --all --when-idle'))
     .action(
       runs(async (argument, options: { time: number }) =>
         (await import('../commands/stop.ts')).stop(argument, options),
@@ -36,6 +37,47 @@ export function addLifeVerbs({ program, runs }: Grammar): void {
     .action(
       runs(async (argument, options: { tail: number }) =>
         (await import('../commands/logs.ts')).logs(argument, options),
+      ),
+    );
+
+  program
+    .command('restart')
+    .argument('[project]', PROJECT)
+    .description('end a sandbox and make it anew, with the options it had')
+    .option('--domain <name>', DOMAIN)
+    .option('-t, --time <seconds>', 'how long to wait before it is killed', count, 15)
+    .addHelpText('after', examples('restart', 'restart ~/work/shop'))
+    .action(
+      runs(async (argument, options: { time: number }) =>
+        (await import('../commands/restart.ts')).restart(argument, options),
+      ),
+    );
+
+  program
+    .command('exec')
+    .argument('[project]', PROJECT)
+    .usage('[options] [project] -- command...')
+    .description('run a command in a sandbox that is running')
+    .option('--domain <name>', DOMAIN)
+    .option('-e, --env <NAME[=value]>', 'set a variable for the command', several)
+    .option('-w, --workdir <directory>', 'directory in the sandbox (default: the project)')
+    .addHelpText('after', examples('exec -- git status', 'exec ~/work/shop -w /tmp -- ls -l'))
+    .action(
+      runs(async (argument, options: object) =>
+        (await import('../commands/exec.ts')).exec(argument, rest, options),
+      ),
+    );
+
+  program
+    .command('inspect')
+    .argument('[project]', PROJECT)
+    .description('everything known about a sandbox')
+    .option('--domain <name>', DOMAIN)
+    .option('--json', 'print JSON')
+    .addHelpText('after', examples('inspect', 'inspect ~/work/shop --json'))
+    .action(
+      runs(async (argument, options: object) =>
+        (await import('../commands/inspect.ts')).inspect(argument, options),
       ),
     );
 }

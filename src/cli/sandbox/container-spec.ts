@@ -17,6 +17,8 @@ export interface ContainerOptions {
   readonly mounts: readonly MountSpec[];
   readonly alias?: string | undefined;
   readonly publish?: readonly PublishSpec[];
+  /** The options themselves, as they were given: kept with the container for its successor. */
+  readonly given?: object;
   /** Proxy, locale and certificate variables of every process in the container. */
   readonly environment: Readonly<Record<string, string>>;
 }
@@ -50,6 +52,7 @@ export function containerSpec(
       ...domainLabels(sandbox, 'sandbox'),
       [LABELS.project]: project.canonical,
       ...(options.alias === undefined ? {} : { [LABELS.alias]: options.alias }),
+      [LABELS.options]: JSON.stringify(options.given ?? {}),
     },
     mounts: [
       { type: 'volume', source: volumes.agentState, target: roots.shared, noCopy: true },

@@ -23,6 +23,7 @@ import {
   aliasOf,
   cpuLimit,
   environmentFromFlags,
+  KeptOptions,
   memoryLimit,
   mountsFromFlags,
   networkMode,
@@ -135,6 +136,7 @@ async function containerOptions(
     mounts,
     alias,
     publish,
+    given: KeptOptions.parse(options),
     environment: {
       ...passedEnvironment(config, env).container,
       ...(merge.certificates === undefined ? {} : certificateEnvironment()),

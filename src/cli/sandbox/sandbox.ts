@@ -10,6 +10,8 @@ export const LABELS = {
   project: 'pi-sandbox.project',
   alias: 'pi-sandbox.name',
   version: 'pi-sandbox.version',
+  /** The options that its container was made with, as JSON: what `restart` makes the next one with. */
+  options: 'pi-sandbox.options',
 } as const;
 
 /** The sandbox of one project in one domain: what it is called, and who runs in it. */

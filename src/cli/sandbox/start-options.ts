@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { totalmem } from 'node:os';
 import { isAbsolute } from 'node:path';
+import * as z from 'zod/mini';
 import type { Engine, MountSpec, PublishSpec } from '../../engine/index.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { type Config, settingFromFlag } from '../config/index.ts';
@@ -45,6 +46,22 @@ export function onlyForNew(options: StartOptions): string[] {
   ];
   return given.filter(([, value]) => value !== undefined).map(([flag]) => flag);
 }
+
+/**
+ * What only a new container can take, as far as it is kept with the container (S15). `--force` goes with it: the project
+ * was accepted once.
+ */
+export const KeptOptions = z.object({
+  memory: z.exactOptional(z.string()),
+  cpus: z.exactOptional(z.string()),
+  network: z.exactOptional(z.string()),
+  readOnlyProject: z.exactOptional(z.boolean()),
+  mount: z.exactOptional(z.array(z.string())),
+  publish: z.exactOptional(z.array(z.string())),
+  name: z.exactOptional(z.string()),
+  force: z.exactOptional(z.boolean()),
+});
+export type KeptOptions = z.infer<typeof KeptOptions>;
 
 /** Memory limit in bytes: the flag, the key, or 4 GiB and never more than half of the engine's host (S17). */
 export async function memoryLimit(options: StartOptions, config: Config, engine: Engine): Promise<number> {

@@ -32,6 +32,10 @@ export interface ContainerInfo extends ContainerSummary {
   error: string;
   mounts: { type: string; source: string; target: string; readOnly: boolean }[];
   networks: string[];
+  /** `uid:gid`. */
+  user: string;
+  /** 0 where there is no limit. */
+  limits: { memoryBytes: number; cpus: number; pids: number };
   /** Where ports of the container can be reached on the engine's host. */
   published: { hostIp: string; hostPort: number; containerPort: number }[];
   /** The engine's own answer, for printing. */
@@ -54,6 +58,7 @@ export function containerSummary(row: Json): ContainerSummary {
 export function containerInfo(raw: Json): ContainerInfo {
   const state = object(raw.State);
   const config = object(raw.Config);
+  const host = object(raw.HostConfig);
   return {
     id: text(raw.Id),
     name: plainName(text(raw.Name)),
@@ -74,6 +79,12 @@ export function containerInfo(raw: Json): ContainerInfo {
       readOnly: mount.RW === false,
     })),
     networks: Object.keys(object(object(raw.NetworkSettings).Networks)),
+    user: text(config.User),
+    limits: {
+      memoryBytes: number(host.Memory),
+      cpus: number(host.NanoCpus) / 1e9,
+      pids: number(host.PidsLimit),
+    },
     published: publishedPorts(object(object(raw.NetworkSettings).Ports)),
     raw,
   };
