@@ -8,8 +8,13 @@ export function boundedList<T>(): Bounded<T> {
 }
 
 export function addTo<T>(list: Bounded<T>, item: T): void {
-  if (list.items.length < MOST_ITEMS) list.items.push(item);
-  else list.omitted++;
+  if (isFull(list)) list.omitted++;
+  else list.items.push(item);
+}
+
+/** What is worth finding out only for what is kept. */
+export function isFull(list: Bounded<unknown>): boolean {
+  return list.items.length >= MOST_ITEMS;
 }
 
 export function emptyTally(): Tally {

@@ -4,18 +4,16 @@ import { placePath } from './layout.ts';
 import type { Candidate } from './move.ts';
 import { lastChangeOf, type ReadSession, readSession } from './session-facts.ts';
 import type { HistoryProblem, SessionFacts } from './types.ts';
-import type { Found } from './walk.ts';
-
-type FoundFile = Extract<Found, { kind: 'file' }>;
+import type { FoundFile } from './walk.ts';
 
 /** A Session, or why it is kept and reported instead. */
 export function examine(
-  { at, place }: FoundFile,
+  { at, place, stats: seen }: FoundFile,
   now: number,
 ): (Candidate & SessionFacts & { undatable: boolean }) | { kind: HistoryProblem['kind']; reason: string } {
   let read: ReadSession;
   try {
-    read = readSession(at, place.name);
+    read = readSession(at, place.name, seen);
   } catch (error) {
     return { kind: 'unreadable', reason: messageOf(error) };
   }

@@ -11,7 +11,7 @@ import { changingHistory } from './own-directory.ts';
 import { SessionOpenError } from './remove.ts';
 import { turns } from './turns.ts';
 import type { ClearReport, History, HistoryNeeds } from './types.ts';
-import { type Found, walkSessions, walkTrash } from './walk.ts';
+import { type Found, type FoundFile, walkSessions, walkTrash } from './walk.ts';
 
 export type ClearOptions = { force?: boolean } & HistoryNeeds;
 
@@ -69,8 +69,9 @@ async function deleteFound(clearing: Clearing, walk: Iterable<Found>): Promise<v
     if (turn.due()) await turn.give();
     if (found.kind === 'problem') addTo(report.problems, found.problem);
     else if (found.kind === 'file') batch.push(candidateOf(found, now));
-    else if (found.empty && found.place.day !== undefined)
-      removeEmptyFolders(root, [{ ...found.place, folder: found.place.name || undefined }]);
+    else if (found.kind === 'temporary') batch.push(withoutSession(found));
+    else if (found.kind === 'folder' && found.empty && found.day !== undefined)
+      removeEmptyFolders(root, [found]);
     if (batch.length < BATCH) continue;
     await deleteBatch(clearing, batch);
     batch = [];
@@ -78,10 +79,12 @@ async function deleteFound(clearing: Clearing, walk: Iterable<Found>): Promise<v
   await deleteBatch(clearing, batch);
 }
 
-function candidateOf(found: Extract<Found, { kind: 'file' }>, now: number): Candidate {
-  const { place, stats } = found;
+function candidateOf(found: FoundFile, now: number): Candidate {
   const session = examine(found, now);
-  if (!('kind' in session)) return session;
+  return 'kind' in session ? withoutSession(found) : session;
+}
+
+function withoutSession({ place, stats }: Pick<FoundFile, 'place' | 'stats'>): Candidate {
   const facts = { id: undefined, cwd: undefined, bytes: stats.size, lastChange: new Date(stats.mtimeMs) };
   return { ...facts, file: placePath(place), place, stats };
 }

@@ -1,7 +1,8 @@
 /** The first half of a prune: Sessions that expired leave their place for the trash. */
+import type { Stats } from 'node:fs';
 import { removeEmptyChild, statChild } from '../lib/directory-handle.ts';
 import { hasCode, messageOf } from '../lib/errors.ts';
-import { addTo, count } from './bounded.ts';
+import { addTo, count, isFull } from './bounded.ts';
 import { examine } from './candidates.ts';
 import { DAY_MS, dayOf, type Place, placePath } from './layout.ts';
 import {
@@ -16,23 +17,29 @@ import {
   removeEmptyFolders,
 } from './move.ts';
 import type { Pruning } from './pruning.ts';
-import { isOlderThan, lastChangeOf } from './session-facts.ts';
+import { recordOne } from './remove.ts';
+import { isOlderThan } from './session-facts.ts';
 import type { SessionFacts } from './types.ts';
-import { type Found, walkSessions } from './walk.ts';
+import { type Found, type FoundFile, type FoundFolder, walkSessions } from './walk.ts';
 
 type Expired = Candidate & SessionFacts;
+type Leftover = Extract<Found, { kind: 'temporary' }>;
 
-/** A folder that was empty before may be a pi's that is just starting. */
+/** A folder that was empty before may be a pi's that is just starting, a temporary file one that is being written. */
 const EMPTY_FOR_MS = DAY_MS;
 
 export async function expireSessions(pruning: Pruning): Promise<void> {
-  const { root, report, turn } = pruning;
+  const { root, report, turn, now, options } = pruning;
+  const { days } = options.retention;
+  // Only a file that its mtime says is expired is looked at any further.
+  const isDone = ({ mtimeMs }: Stats): boolean => !isOlderThan(mtimeMs, days, now);
   let batch: Expired[] = [];
-  for (const found of walkSessions(root)) {
+  for (const found of walkSessions(root, { isDone })) {
     if (turn.due()) await turn.give();
     if (found.kind === 'problem') addTo(report.problems, found.problem);
     else if (found.kind === 'folder') removeIfLongEmpty(pruning, found);
-    else {
+    else if (found.kind === 'temporary') await removeLeftover(pruning, found);
+    else if (found.kind === 'file') {
       const expired = decide(pruning, found);
       if (expired) batch.push(expired);
       if (batch.length < BATCH) continue;
@@ -44,11 +51,10 @@ export async function expireSessions(pruning: Pruning): Promise<void> {
   await expire(pruning, batch);
 }
 
-/** Undefined for what stays. Only a file that its mtime says is expired is opened. */
-function decide(pruning: Pruning, found: Extract<Found, { kind: 'file' }>): Expired | undefined {
+/** Undefined for what stays. */
+function decide(pruning: Pruning, found: FoundFile): Expired | undefined {
   const { now, report, options } = pruning;
   const { days } = options.retention;
-  if (!isOlderThan(lastChangeOf(found.stats.mtimeMs, undefined, now), days, now)) return undefined;
   const session = examine(found, now);
   if ('kind' in session) {
     addTo(report.problems, { file: placePath(found.place), ...session });
@@ -69,12 +75,12 @@ function decide(pruning: Pruning, found: Extract<Found, { kind: 'file' }>): Expi
 
 /** False when going on is of no use. */
 async function expire(pruning: Pruning, batch: readonly Expired[]): Promise<boolean> {
-  const { history, log, now, report } = pruning;
+  const { log, now, report } = pruning;
   if (!log) {
     const day = dayOf(new Date(now));
     for (const session of batch) {
       const { folder, name } = session.place;
-      countRemoved(pruning, session, { day, folder, name: `${name}.trashed` }, isOpen(history, session));
+      countRemoved(pruning, session, { day, folder, name: `${name}.trashed` });
     }
     return true;
   }
@@ -91,7 +97,7 @@ async function expire(pruning: Pruning, batch: readonly Expired[]): Promise<bool
 }
 
 async function moveAll(pruning: Pruning, batch: readonly Expired[]): Promise<void> {
-  const { root, log, history, options, between } = pruning;
+  const { root, log, options, between } = pruning;
   const day = dayOf(new Date(pruning.now));
   const taken = new Set<string>();
   const moves: { session: Expired; to: Place }[] = [];
@@ -113,7 +119,7 @@ async function moveAll(pruning: Pruning, batch: readonly Expired[]): Promise<voi
     for (const { session, to } of moves) {
       const moved = attempt(pruning, session, () => {
         moveToTrash(root, session, to, between);
-        countRemoved(pruning, session, to, isOpen(history, session));
+        countRemoved(pruning, session, to);
       });
       if (!moved) failed.add(session.file);
     }
@@ -144,7 +150,7 @@ async function withoutRoom(pruning: Pruning, batch: readonly Expired[], error: u
       const deleted = attempt(pruning, session, () => {
         if (isOpen(history, session)) throw new ChangedMeanwhileError(session);
         deleteFile(root, session, between);
-        countRemoved(pruning, session, undefined, false);
+        countRemoved(pruning, session, undefined);
       });
       if (!deleted) failed.add(session.file);
     }
@@ -171,33 +177,46 @@ function attempt(pruning: Pruning, { file }: Expired, work: () => void): boolean
   }
 }
 
-function countRemoved(
-  { report, options }: Pruning,
-  session: Expired,
-  to: Place | undefined,
-  open: boolean,
-): void {
+function countRemoved({ history, report, options }: Pruning, session: Expired, to: Place | undefined): void {
   const { file, id, cwd, bytes, lastChange } = session;
   count(report.removed, bytes, lastChange);
-  const stays = to !== undefined && (options.retention.trashDays > 0 || open);
-  addTo(report.sessions, {
-    file,
-    id,
-    cwd,
-    bytes,
-    lastChange,
-    open,
-    trashed: stays ? placePath(to) : undefined,
-  });
+  if (isFull(report.sessions)) report.sessions.omitted++;
+  else {
+    const open = isOpen(history, session);
+    const trashed = to && (options.retention.trashDays > 0 || open) ? placePath(to) : undefined;
+    addTo(report.sessions, { file, id, cwd, bytes, lastChange, open, trashed });
+  }
 }
 
-function removeIfLongEmpty({ root, log, now }: Pruning, found: Extract<Found, { kind: 'folder' }>): void {
-  if (!log || !found.empty) return;
-  const changed = statChild(root, found.place.name)?.mtimeMs ?? now;
+function removeIfLongEmpty({ root, log, now }: Pruning, { folder, empty }: FoundFolder): void {
+  if (!log || !empty || folder === undefined) return;
+  const changed = statChild(root, folder)?.mtimeMs ?? now;
   if (now - changed <= EMPTY_FOR_MS) return;
   try {
-    removeEmptyChild(root, found.place.name);
+    removeEmptyChild(root, folder);
   } catch (error) {
     if (!hasCode(error, 'EACCES', 'EPERM', 'EROFS')) throw error;
+  }
+}
+
+/** What a killed writer left beside a Session; a living one needs it for moments. */
+async function removeLeftover({ root, log, now, report }: Pruning, found: Leftover): Promise<void> {
+  const { place, stats } = found;
+  if (!log || now - stats.mtimeMs <= EMPTY_FOR_MS) return;
+  const lastChange = new Date(stats.mtimeMs);
+  const file = {
+    file: placePath(place),
+    place,
+    stats,
+    id: undefined,
+    cwd: undefined,
+    bytes: stats.size,
+    lastChange,
+  };
+  try {
+    const intent = announcement(file, { action: 'deleted', why: 'leftover' });
+    await recordOne(log, intent, true, () => deleteFile(root, file));
+  } catch (error) {
+    addTo(report.problems, { file: file.file, kind: 'failed', reason: messageOf(error) });
   }
 }

@@ -23,15 +23,20 @@ export async function expireTrash(pruning: Pruning): Promise<void> {
   const today = dayOf(new Date(now));
   // A day's difference may be two machines' clocks; more was a wrong one.
   const tomorrow = dayOf(new Date(now + DAY_MS));
-  const concerns = (day: string): boolean =>
+  const onDay = (day: string): boolean =>
     dayExpires(day, trashDays).getTime() <= now || (log !== undefined && day > tomorrow);
   let batch: Candidate[] = [];
-  for (const found of walkTrash(root, concerns)) {
+  for (const found of walkTrash(root, { onDay })) {
     if (turn.due()) await turn.give();
     if (found.kind === 'problem') addTo(report.problems, found.problem);
     else if (found.kind === 'folder') {
-      if (found.empty && log)
-        removeEmptyFolders(root, [{ ...found.place, folder: found.place.name || undefined }]);
+      if (found.empty && log) removeEmptyFolders(root, [found]);
+    } else if (found.kind === 'pause') {
+      // Nothing found, only a moment for others.
+    } else if (found.kind === 'temporary') {
+      // pi writes none here, so it is nobody's; it stays.
+      const reason = 'a temporary file';
+      addTo(report.problems, { file: placePath(found.place), kind: 'foreign', reason });
     } else if (trashDays > 0 && (found.place.day ?? '') > tomorrow) {
       redate(pruning, found, today);
     } else {

@@ -8,10 +8,9 @@ import { OperationError, PiSandboxError } from '../lib/errors.ts';
 import { placePath } from './layout.ts';
 import { inFolder } from './move.ts';
 import { inHistory } from './own-directory.ts';
-import type { FoundFile } from './rows.ts';
 import { select } from './select.ts';
 import type { History, HistoryNeeds } from './types.ts';
-import { walkSessions, walkTrash } from './walk.ts';
+import { type FoundFile, walkSessions, walkTrash } from './walk.ts';
 
 const PIECE_BYTES = 256 * 1024;
 

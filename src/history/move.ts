@@ -175,7 +175,7 @@ export function deleteFile(
 }
 
 /** Removes the folder of a place if it is empty, and in the trash the day's as well. */
-export function removeEmptyFolders(root: DirectoryHandle, places: Iterable<Place>): void {
+export function removeEmptyFolders(root: DirectoryHandle, places: Iterable<Omit<Place, 'name'>>): void {
   const seen = new Set<string>();
   for (const { day, folder } of places) {
     if (day === undefined && folder === undefined) continue;

@@ -14,7 +14,7 @@ export const Intent = z.object({
   /** ISO 8601, UTC. */
   at: text,
   action: z.enum(['trashed', 'deleted', 'restored']),
-  why: z.enum(['retention', 'trash', 'asked', 'cleared']),
+  why: z.enum(['retention', 'trash', 'asked', 'cleared', 'leftover']),
   /** For `retention` and `trash`: the days that were set. */
   days: z.optional(z.int()),
   /** Below the sessions directory. */

@@ -9,9 +9,7 @@ import { isOlderThan, lastChangeOf, readContent, type SessionContent } from './s
 import type { ListOptions } from './summary.ts';
 import { turns } from './turns.ts';
 import type { History, SessionRow, TrashRow } from './types.ts';
-import { type Found, walkSessions, walkTrash } from './walk.ts';
-
-export type FoundFile = Extract<Found, { kind: 'file' }>;
+import { type FoundFile, walkSessions, walkTrash } from './walk.ts';
 
 /** Names are looked for from the end of the file, so far at most. */
 const NAME_BYTES = 256 * 1024 * 1024;

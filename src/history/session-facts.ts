@@ -1,7 +1,7 @@
 /** What a Session file says of itself: its header and the time of its last entry. Bounded reads of an open file. */
-import { closeSync, readSync, type Stats } from 'node:fs';
+import { closeSync, constants, readSync, type Stats } from 'node:fs';
 import { type DirectoryHandle, openChildFile } from '../lib/directory-handle.ts';
-import { readOpenSessionHeader, type SessionHeader } from '../pi/index.ts';
+import { parseSessionHeader, readOpenSessionHeader, type SessionHeader } from '../pi/index.ts';
 import { DAY_MS } from './layout.ts';
 
 /** How far back from the end a last entry is looked for; no entry of pi is longer. */
@@ -9,6 +9,8 @@ const TAIL_BYTES = [64 * 1024, 1024 * 1024, 16 * 1024 * 1024, 64 * 1024 * 1024];
 /** Damaged lines at the end that are stepped over. */
 const MOST_LINES = 1_000;
 const LF = 10;
+/** Most files fit, and are read with one call; never in use beyond one. */
+const SMALL = Buffer.allocUnsafeSlow(64 * 1024);
 
 export interface SessionContent {
   readonly header: SessionHeader | undefined;
@@ -26,8 +28,8 @@ export interface ReadSession extends SessionContent {
 }
 
 /** @throws FileError, NotRegularFileError, MountPointError */
-export function readSession(folder: DirectoryHandle, name: string): ReadSession {
-  const { fd, stats } = openChildFile(folder, name);
+export function readSession(folder: DirectoryHandle, name: string, seen: Stats): ReadSession {
+  const { fd, stats } = openChildFile(folder, name, constants.O_RDONLY, undefined, seen);
   try {
     return { stats, ...readContent(fd, stats.size) };
   } finally {
@@ -36,8 +38,9 @@ export function readSession(folder: DirectoryHandle, name: string): ReadSession 
 }
 
 export function readContent(fd: number, size: number): SessionContent {
-  const header = readOpenSessionHeader(fd);
-  return { header, ...readEnd(fd, size) };
+  if (size > SMALL.length) return { header: readOpenSessionHeader(fd), ...readEnd(fd, size) };
+  const whole = SMALL.subarray(0, readSync(fd, SMALL, 0, size, 0));
+  return { header: parseSessionHeader(whole), ...lastEntryIn(whole, true), undatable: false };
 }
 
 function readEnd(fd: number, size: number): Omit<SessionContent, 'header'> {

@@ -1,17 +1,18 @@
 /** Numbers of one domain (S13), in one pass that opens only what mtime cannot decide. */
+import type { Stats } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../lib/clock.ts';
 import type { DirectoryHandle } from '../lib/directory-handle.ts';
 import { hasCode } from '../lib/errors.ts';
 import { isHeld } from '../lib/kernel-lock.ts';
-import { addTo, boundedList, count, emptyTally } from './bounded.ts';
+import { addTo, boundedList, emptyTally } from './bounded.ts';
 import { examine } from './candidates.ts';
 import { inHistory } from './own-directory.ts';
 import { isOlderThan, lastChangeOf } from './session-facts.ts';
 import { turns } from './turns.ts';
 import type { History, HistoryNeeds, HistorySummary, Retention } from './types.ts';
-import { type Found, walkSessions, walkTrash } from './walk.ts';
+import { type FoundFile, walkSessions, walkTrash } from './walk.ts';
 
 type Summary = { -readonly [Key in keyof HistorySummary]: HistorySummary[Key] };
 export type ListOptions = { retention: Retention } & HistoryNeeds;
@@ -49,20 +50,23 @@ async function countSessions(
 ): Promise<void> {
   const turn = turns(signal);
   let [oldest, newest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for (const found of walkSessions(root)) {
+  const add = (size: number, lastChange: number): void => {
+    summary.count++;
+    summary.bytes += size;
+    if (size === 0) summary.damaged++;
+    if (lastChange < oldest) oldest = lastChange;
+    if (lastChange > newest) newest = lastChange;
+  };
+  const isDone = ({ size, mtimeMs }: Stats): boolean => {
+    if (size > 0 && isOlderThan(mtimeMs, retention.days, now)) return false;
+    add(size, lastChangeOf(mtimeMs, undefined, now));
+    return true;
+  };
+  for (const found of walkSessions(root, { isDone })) {
     if (turn.due()) await turn.give();
     if (found.kind === 'problem') addTo(summary.problems, found.problem);
-    else if (found.kind === 'file') {
-      const { size, mtimeMs } = found.stats;
-      let lastChange = lastChangeOf(mtimeMs, undefined, now);
-      if (size === 0) summary.damaged++;
-      else if (isOlderThan(lastChange, retention.days, now))
-        lastChange = countExpired(found, retention.days, now, summary) ?? lastChange;
-      summary.count++;
-      summary.bytes += size;
-      if (lastChange < oldest) oldest = lastChange;
-      if (lastChange > newest) newest = lastChange;
-    }
+    else if (found.kind === 'file')
+      add(found.stats.size, countExpired(found, retention.days, now, summary) ?? found.stats.mtimeMs);
   }
   if (summary.count === 0) return;
   summary.oldest = new Date(oldest);
@@ -70,12 +74,7 @@ async function countSessions(
 }
 
 /** The last change as the file's content has it; undefined when it cannot be told. */
-function countExpired(
-  found: Extract<Found, { kind: 'file' }>,
-  days: number,
-  now: number,
-  summary: Summary,
-): number | undefined {
+function countExpired(found: FoundFile, days: number, now: number, summary: Summary): number | undefined {
   const session = examine(found, now);
   if ('kind' in session) {
     if (session.kind === 'no-session') summary.damaged++;
@@ -94,12 +93,18 @@ async function countTrash(
   summary: Summary,
 ): Promise<void> {
   const turn = turns(signal);
-  for (const found of walkTrash(root)) {
+  let oldest = Number.POSITIVE_INFINITY;
+  const isDone = ({ size, mtimeMs }: Stats): boolean => {
+    summary.trash.count++;
+    summary.trash.bytes += size;
+    oldest = Math.min(oldest, lastChangeOf(mtimeMs, undefined, now));
+    return true;
+  };
+  for (const found of walkTrash(root, { isDone })) {
     if (turn.due()) await turn.give();
     if (found.kind === 'problem') addTo(summary.problems, found.problem);
-    else if (found.kind === 'file')
-      count(summary.trash, found.stats.size, new Date(lastChangeOf(found.stats.mtimeMs, undefined, now)));
   }
+  if (summary.trash.count > 0) summary.trash.oldest = new Date(oldest);
 }
 
 /** Every open Session has one lock by its id; lock files of closed ones stay, and are probed too. */

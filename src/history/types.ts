@@ -206,7 +206,7 @@ export interface OutlineEntry {
 export interface DeletionEntry {
   readonly at: Date;
   readonly action: 'trashed' | 'deleted' | 'restored';
-  readonly why: 'retention' | 'trash' | 'asked' | 'cleared';
+  readonly why: 'retention' | 'trash' | 'asked' | 'cleared' | 'leftover';
   /** Where it was, relative to the sessions directory. */
   readonly file: string;
   readonly id: string | undefined;

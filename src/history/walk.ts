@@ -1,5 +1,6 @@
 /** Everything in a sessions directory, one after the other; see README.md for what counts as a Session. */
 import type { Dirent, Stats } from 'node:fs';
+import { isAtomicTemporary } from '../lib/atomic-file.ts';
 import {
   type DirectoryHandle,
   entriesOf,
@@ -7,67 +8,90 @@ import {
   openChildDirectory,
   statChild,
 } from '../lib/directory-handle.ts';
-import { hasCode, messageOf } from '../lib/errors.ts';
+import { hasCode, messageOf, PiSandboxError } from '../lib/errors.ts';
 import { nameBeforeTrash, TRASH_DIRECTORY } from '../pi/index.ts';
 import { hasSessionName, isDay, OWN_DIRECTORY, type Place, placePath } from './layout.ts';
 import type { HistoryProblem } from './types.ts';
 
-export type Found =
-  | { readonly kind: 'file'; readonly at: DirectoryHandle; readonly place: Place; readonly stats: Stats }
-  /** After the last file of a folder. `empty`: it had no entry at all. */
-  | {
-      readonly kind: 'folder';
-      readonly place: Place;
-      readonly empty: boolean;
-      readonly handle: DirectoryHandle;
-    }
-  | { readonly kind: 'problem'; readonly problem: HistoryProblem };
+/** A regular file, named like a Session. `at` is open until the next one is asked for. */
+export interface FoundFile {
+  readonly kind: 'file';
+  readonly at: DirectoryHandle;
+  readonly place: Place;
+  readonly stats: Stats;
+}
 
-/** Regular files named like Sessions in `root` and in its folders; `at` is open until the next is asked for. */
-export function* walkSessions(root: DirectoryHandle): Generator<Found, void, undefined> {
-  for (const entry of entriesOf(root)) {
-    const { name } = entry;
-    const place: Place = { day: undefined, folder: undefined, name };
-    if (entry.isDirectory()) {
-      if (name === TRASH_DIRECTORY || name === OWN_DIRECTORY) continue;
-      if (hasSessionName(name)) yield problem(place, 'special', 'a directory named like a Session');
-      else yield* walkFolder(root, place, hasSessionName);
-    } else yield* file(root, place, entry, hasSessionName);
-  }
+/** After the last file of a folder. `empty`: it had no entry at all. */
+export interface FoundFolder {
+  readonly kind: 'folder';
+  /** Of what lies in it. */
+  readonly day: string | undefined;
+  readonly folder: string | undefined;
+  readonly empty: boolean;
+}
+
+export type Found =
+  | FoundFile
+  | FoundFolder
+  /** A temporary file of ours beside a Session: its writer was killed, or is at work. */
+  | { readonly kind: 'temporary'; readonly at: DirectoryHandle; readonly place: Place; readonly stats: Stats }
+  | { readonly kind: 'problem'; readonly problem: HistoryProblem }
+  | { readonly kind: 'pause' };
+
+type Walk = Generator<Found, void, undefined>;
+
+export interface WalkOptions {
+  /**
+   * Looks at a file before anything is made of it; true when that was enough. Of 100,000 Sessions few are more than
+   * counted, and an object for each costs as much as the look.
+   */
+  readonly isDone?: ((stats: Stats) => boolean) | undefined;
+}
+
+/** So often a walk that finds nothing comes back, for its caller to let others work. */
+const PAUSE_EVERY = 512;
+const PAUSE: Found = { kind: 'pause' };
+
+/** What is looked for in a directory, and where that directory is. */
+interface Level {
+  readonly day: string | undefined;
+  readonly folder: string | undefined;
+  readonly isWanted: (name: string) => boolean;
+  readonly isDone: WalkOptions['isDone'];
+}
+
+/** Files named like Sessions in `root` and in its folders. */
+export function walkSessions(root: DirectoryHandle, { isDone }: WalkOptions = {}): Walk {
+  return walkTop(root, { day: undefined, folder: undefined, isWanted: hasSessionName, isDone });
 }
 
 /** Files of the trash, day by day as the disk has them; `onDay` false leaves a day out. */
 export function* walkTrash(
   root: DirectoryHandle,
-  onDay: (day: string) => boolean = () => true,
-): Generator<Found, void, undefined> {
-  const trash = openFolder(root, { day: undefined, folder: undefined, name: TRASH_DIRECTORY });
+  { onDay = () => true, isDone }: WalkOptions & { onDay?: (day: string) => boolean } = {},
+): Walk {
+  const trash = openFolder(root, TRASH_DIRECTORY, TRASH_DIRECTORY);
   if (trash === undefined) return;
   if ('problem' in trash) return yield trash;
   try {
     for (const { name } of entriesOf(trash)) {
-      if (!isDay(name))
-        yield problem({ day: name, folder: undefined, name: '' }, 'foreign', 'not a day of the trash');
-      else if (onDay(name)) yield* walkDay(trash, name);
+      const path = `${TRASH_DIRECTORY}/${name}`;
+      if (!isDay(name)) yield problem(path, 'foreign', 'not a day of the trash');
+      else if (onDay(name)) {
+        const handle = openFolder(trash, name, path);
+        if (handle === undefined) continue;
+        if ('problem' in handle) yield handle;
+        else yield* walkDay(handle, name, isDone);
+      }
     }
   } finally {
     trash.close();
   }
 }
 
-function* walkDay(trash: DirectoryHandle, day: string): Generator<Found, void, undefined> {
-  const handle = openFolder(trash, { day: undefined, folder: undefined, name: day });
-  if (handle === undefined) return;
-  if ('problem' in handle) return yield handle;
+function* walkDay(handle: DirectoryHandle, day: string, isDone: WalkOptions['isDone']): Walk {
   try {
-    let empty = true;
-    for (const entry of entriesOf(handle)) {
-      empty = false;
-      const place: Place = { day, folder: undefined, name: entry.name };
-      if (entry.isDirectory()) yield* walkFolder(handle, place, isTrashedName);
-      else yield* file(handle, place, entry, isTrashedName);
-    }
-    yield { kind: 'folder', place: { day, folder: undefined, name: '' }, empty, handle };
+    yield* walkTop(handle, { day, folder: undefined, isWanted: isTrashedName, isDone });
   } finally {
     handle.close();
   }
@@ -77,75 +101,117 @@ function isTrashedName(name: string): boolean {
   return nameBeforeTrash(name) !== undefined;
 }
 
-/** `place.name` is the folder's. */
-function* walkFolder(
-  parent: DirectoryHandle,
-  place: Place,
-  isWanted: (name: string) => boolean,
-): Generator<Found, void, undefined> {
-  const handle = openFolder(parent, place);
-  if (handle === undefined) return;
-  if ('problem' in handle) return yield handle;
-  try {
-    let empty = true;
-    for (const entry of entriesOf(handle)) {
-      empty = false;
-      const child: Place = { day: place.day, folder: place.name, name: entry.name };
-      if (entry.isDirectory()) {
-        yield isWanted(entry.name)
-          ? problem(child, 'special', 'a directory named like a Session')
-          : problem(child, 'foreign', 'a folder in a folder');
-      } else yield* file(handle, child, entry, isWanted);
+/** A sessions directory or a day of the trash: files, and folders of files. */
+function* walkTop(at: DirectoryHandle, level: Level): Walk {
+  let seen = 0;
+  for (const entry of entriesOf(at)) {
+    if (++seen % PAUSE_EVERY === 0) yield PAUSE;
+    const { name } = entry;
+    if (!entry.isDirectory()) {
+      const found = examine(at, level, entry);
+      if (found) yield found;
+    } else if (level.isWanted(name)) yield notAFile(level, name);
+    else if (level.day !== undefined || (name !== TRASH_DIRECTORY && name !== OWN_DIRECTORY)) {
+      yield* walkFolder(at, { ...level, folder: name });
     }
-    yield { kind: 'folder', place, empty, handle };
+  }
+  if (level.day !== undefined) yield { kind: 'folder', day: level.day, folder: undefined, empty: seen === 0 };
+}
+
+function* walkFolder(parent: DirectoryHandle, level: Level & { folder: string }): Walk {
+  const { day, folder, isWanted } = level;
+  const path = placePath({ day, folder: undefined, name: folder });
+  const at = openFolder(parent, folder, path);
+  if (at === undefined) return;
+  if ('problem' in at) return yield at;
+  try {
+    let seen = 0;
+    for (const entry of entriesOf(at)) {
+      if (++seen % PAUSE_EVERY === 0) yield PAUSE;
+      const { name } = entry;
+      if (!entry.isDirectory()) {
+        const found = examine(at, level, entry);
+        if (found) yield found;
+      } else if (isWanted(name)) yield notAFile(level, name);
+      else yield problem(placePath({ day, folder, name }), 'foreign', 'a folder in a folder');
+    }
+    yield { kind: 'folder', day, folder, empty: seen === 0 };
   } catch (error) {
-    if (!hasCode(error, 'EACCES', 'EPERM', 'EIO')) throw error;
-    yield problem(place, 'unreadable', messageOf(error));
+    if (!(error instanceof PiSandboxError)) throw error;
+    yield problem(path, 'unreadable', messageOf(error));
   } finally {
-    handle.close();
+    at.close();
   }
 }
 
-function* file(
+/** Undefined for what was removed meanwhile. */
+function examine(at: DirectoryHandle, level: Level, entry: Dirent): Found | undefined {
+  const { name } = entry;
+  const wanted = level.isWanted(name);
+  let stats: Stats | undefined;
+  if (wanted) {
+    try {
+      stats = statChild(at, name);
+    } catch (error) {
+      return problem(placePath({ ...level, name }), 'unreadable', messageOf(error));
+    }
+    if (stats?.isFile() && stats.dev === at.device && level.isDone?.(stats)) return undefined;
+  }
+  return describe(at, { day: level.day, folder: level.folder, name }, entry, wanted, stats);
+}
+
+function describe(
   at: DirectoryHandle,
   place: Place,
   entry: Dirent,
-  isWanted: (name: string) => boolean,
-): Generator<Found, void, undefined> {
-  if (entry.isSymbolicLink())
-    return yield problem(place, 'link', 'a link; what it leads to is never touched');
-  if (!isWanted(place.name)) return yield problem(place, 'foreign', 'not named like a Session');
-  let stats: Stats | undefined;
-  try {
-    stats = statChild(at, place.name);
-  } catch (error) {
-    return yield problem(place, 'unreadable', messageOf(error));
-  }
+  wanted: boolean,
+  looked: Stats | undefined,
+): Found | undefined {
+  const { name } = place;
+  if (entry.isSymbolicLink()) return isLink(place);
+  const temporary = isAtomicTemporary(name);
+  if (!temporary && !wanted) return problem(placePath(place), 'foreign', 'not named like a Session');
+  const stats = temporary ? statChild(at, name) : looked;
   if (stats === undefined) {
-    // A name that is no UTF-8 reads as another one; otherwise it was removed meanwhile.
-    if (place.name.includes('\ufffd')) yield problem(place, 'unreadable', 'its name is not valid UTF-8');
-  } else if (stats.isSymbolicLink())
-    yield problem(place, 'link', 'a link; what it leads to is never touched');
-  else if (!stats.isFile()) yield problem(place, 'special', 'no regular file');
-  else if (stats.dev !== at.device) yield problem(place, 'mount', 'a file that is mounted there');
-  else yield { kind: 'file', at, place, stats };
+    // A name that is no UTF-8 reads as another one.
+    const unnamed = name.includes('\ufffd');
+    return unnamed ? problem(placePath(place), 'unreadable', 'its name is not valid UTF-8') : undefined;
+  }
+  if (stats.isFile() && stats.dev === at.device)
+    return { kind: temporary ? 'temporary' : 'file', at, place, stats };
+  if (stats.isSymbolicLink()) return isLink(place);
+  if (!stats.isFile()) return problem(placePath(place), 'special', 'no regular file');
+  return problem(placePath(place), 'mount', 'a file that is mounted there');
 }
 
 type Problem = Extract<Found, { kind: 'problem' }>;
 
-export function problem(place: Place, kind: HistoryProblem['kind'], reason: string): Problem {
-  return { kind: 'problem', problem: { file: placePath(place), kind, reason } };
+function isLink(place: Place): Problem {
+  return problem(placePath(place), 'link', 'a link; what it leads to is never touched');
 }
 
-/** Undefined when it is gone, or was replaced by a file or link since the directory was read. */
-function openFolder(parent: DirectoryHandle, place: Place): DirectoryHandle | Problem | undefined {
+function notAFile({ day, folder }: Level, name: string): Problem {
+  return problem(placePath({ day, folder, name }), 'special', 'a directory named like a Session');
+}
+
+function problem(file: string, kind: HistoryProblem['kind'], reason: string): Problem {
+  return { kind: 'problem', problem: { file, kind, reason } };
+}
+
+/** Undefined when it is gone. */
+function openFolder(
+  parent: DirectoryHandle,
+  name: string,
+  path: string,
+): DirectoryHandle | Problem | undefined {
   try {
-    return openChildDirectory(parent, place.name);
+    return openChildDirectory(parent, name);
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return undefined;
-    if (hasCode(error, 'ENOTDIR', 'ELOOP')) return problem(place, 'link', 'no directory, or a link to one');
+    // It was replaced since the directory was read.
+    if (hasCode(error, 'ENOTDIR', 'ELOOP')) return problem(path, 'link', 'no directory, or a link to one');
     if (error instanceof MountPointError)
-      return problem(place, 'mount', 'another file system is mounted there');
-    return problem(place, 'unreadable', messageOf(error));
+      return problem(path, 'mount', 'another file system is mounted there');
+    return problem(path, 'unreadable', messageOf(error));
   }
 }

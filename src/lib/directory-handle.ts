@@ -129,6 +129,7 @@ export function makeChildDirectory(parent: DirectoryHandle, name: string, mode =
 /**
  * Opens a regular file of a directory; `flags` as for open(2), by default for reading. The caller closes `fd`.
  *
+ * @param seen what a moment ago {@link statChild} gave, to spare that look
  * @throws FileError, NotRegularFileError (a link, a fifo, a device, swapped while it was opened), MountPointError
  */
 export function openChildFile(
@@ -136,12 +137,13 @@ export function openChildFile(
   name: string,
   flags: number = constants.O_RDONLY,
   mode = 0o600,
+  seen?: Stats,
 ): { fd: number; stats: Stats } {
   const path = join(parent.path, name);
   try {
     const address = parent.at(name);
     // Before opening too: to open a device can already do something.
-    const before = lstatSync(address, { throwIfNoEntry: false });
+    const before = seen ?? lstatSync(address, { throwIfNoEntry: false });
     if (before && !before.isFile()) throw new NotRegularFileError(path);
     const fd = openSync(address, flags | OPEN_FILE, mode);
     const stats = fstatSync(fd);

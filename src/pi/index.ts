@@ -3,6 +3,7 @@ export type * from './extension-api.ts';
 export { type NamedSessions, namedSessions } from './named-sessions.ts';
 export { missingPackages } from './packages.ts';
 export {
+  parseSessionHeader,
   parseSessionId,
   readLastEntryId,
   readOpenSessionHeader,

@@ -56,6 +56,18 @@ export function readOpenSessionHeader(descriptor: number): SessionHeader | undef
   return sessionHeader(headerLineOf(descriptor));
 }
 
+/** As {@link readSessionHeader}, of the whole content of a file. */
+export function parseSessionHeader(content: Buffer): SessionHeader | undefined {
+  for (let start = 0; start < content.length; ) {
+    const newline = content.indexOf(10, start);
+    const end = newline === -1 ? content.length : newline;
+    const value = parse(content.toString('utf8', start, end));
+    if (value !== undefined) return sessionHeader(value);
+    start = end + 1;
+  }
+  return undefined;
+}
+
 function sessionHeader(line: unknown): SessionHeader | undefined {
   schemas ??= makeSchemas();
   return line === undefined ? undefined : z.safeParse(schemas.header, line).data;
