@@ -1,5 +1,5 @@
 /** Moving Sessions into the trash: announced, verified again at the last moment, and taken back when they were used. */
-import { closeSync, constants, type Stats } from 'node:fs';
+import { closeSync, constants, realpathSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import {
   type DirectoryHandle,
@@ -13,6 +13,7 @@ import {
   unlinkChild,
 } from '../lib/directory-handle.ts';
 import { hasCode, OperationError } from '../lib/errors.ts';
+import { FileError } from '../lib/file-error.ts';
 import { isSessionOpen, MOST_COPIES, type SessionId, TRASH_DIRECTORY, trashedName } from '../pi/index.ts';
 import type { Announced } from './deletion-log.ts';
 import { originalPlace, type Place, placePath } from './layout.ts';
@@ -35,11 +36,27 @@ export class ChangedMeanwhileError extends OperationError {
 /** So many are announced and then moved together: one wait for the disk each. */
 export const BATCH = 256;
 
-/** True when some pi holds the lock of this Session, by its id (if it has one) or its place. */
+/**
+ * True when some pi holds the lock of this Session, by its id (if it has one) or its place; also when something stands
+ * where the lock belongs that can't be probed.
+ */
 export function isOpen(history: History, { id, place }: { id: string | undefined; place: Place }): boolean {
   const original = place.day === undefined ? place : originalPlace(place);
-  const file = join(history.mountedAt ?? history.sessions, placePath(original ?? place));
-  return isSessionOpen(history.locks, { id: id ?? '', file });
+  const file = join(history.mountedAt ?? realRoot(history), placePath(original ?? place));
+  try {
+    return isSessionOpen(history.locks, { id: id ?? '', file }, { isReal: true });
+  } catch (error) {
+    if (error instanceof FileError) return true;
+    throw error;
+  }
+}
+
+const realRoots = new WeakMap<History, string>();
+
+function realRoot(history: History): string {
+  const known = realRoots.get(history) ?? realpathSync(history.sessions);
+  realRoots.set(history, known);
+  return known;
 }
 
 export function isUnchanged(candidate: Candidate, stats: Stats | undefined): boolean {

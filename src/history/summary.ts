@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { systemClock } from '../lib/clock.ts';
 import type { DirectoryHandle } from '../lib/directory-handle.ts';
 import { hasCode } from '../lib/errors.ts';
+import { FileError } from '../lib/file-error.ts';
 import { isHeld } from '../lib/kernel-lock.ts';
 import { addTo, boundedList, emptyTally } from './bounded.ts';
 import { examine } from './candidates.ts';
@@ -112,9 +113,19 @@ async function countOpen(locks: string): Promise<number> {
   let open = 0;
   try {
     for await (const { name } of await opendir(locks, { bufferSize: 512 }))
-      if (name.startsWith('id-') && isHeld(join(locks, name))) open++;
+      if (name.startsWith('id-') && isLocked(join(locks, name))) open++;
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw error;
   }
   return open;
+}
+
+/** False too for what is no lock file: a sandbox can put anything there. */
+function isLocked(path: string): boolean {
+  try {
+    return isHeld(path);
+  } catch (error) {
+    if (error instanceof FileError) return false;
+    throw error;
+  }
 }

@@ -36,10 +36,11 @@ export function sessionLockDirectory(env: NodeJS.ProcessEnv): string {
 
 /** The lock files of a Session in the order in which they are taken. */
 export function sessionLockFiles(directory: string, target: SessionTarget): [byId: string, byPath: string] {
-  return [
-    join(directory, `id-${hash(target.id)}.lock`),
-    join(directory, `path-${hash(realPath(target.file))}.lock`),
-  ];
+  return lockFiles(directory, target.id, realPath(target.file));
+}
+
+function lockFiles(directory: string, id: string, path: string): [byId: string, byPath: string] {
+  return [join(directory, `id-${hash(id)}.lock`), join(directory, `path-${hash(path)}.lock`)];
 }
 
 /**
@@ -75,9 +76,14 @@ export function trySessionLock(
   return { lock: { release } };
 }
 
-/** True when some pi has this Session open, by its id or by its file. */
-export function isSessionOpen(directory: string, target: SessionTarget): boolean {
-  return sessionLockFiles(directory, target).some((file) => isHeld(file));
+/**
+ * True when some pi has this Session open, by its id or by its file.
+ *
+ * @param isReal the path is a real one already and is not looked at: somebody may be swapping what stands there
+ */
+export function isSessionOpen(directory: string, target: SessionTarget, { isReal = false } = {}): boolean {
+  const path = isReal ? target.file : realPath(target.file);
+  return lockFiles(directory, target.id, path).some((file) => isHeld(file));
 }
 
 /** Who holds a Session's lock; undefined when nobody does, or no record of it can be read. */

@@ -1,8 +1,21 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeGate } from '../../../src/agent/extensions/lock/guard.ts';
+import type { Registry } from '../../../src/agent/extensions/lock/registry.ts';
 import { isSessionOpen, readLastEntryId, readSessionFileId } from '../../../src/pi/index.ts';
 import { makePiWorld, type PiWorld, runPi, until } from '../../setup/pi.ts';
 import { startRpcPi } from '../../setup/pi-rpc.ts';
@@ -198,6 +211,40 @@ describe('an expired Session comes back', () => {
     expect(readFileSync(file, 'utf8').startsWith(before)).toBe(true);
     expectWhole(file);
     expect(JSON.stringify(pi.lines)).toContain('it is back');
+    await pi.end();
+  });
+
+  it('S11: also when it is moved in the very moment of an append', () => {
+    const file = join(directory, 'sessions', '--race--', 'r.jsonl');
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, 'header\nfirst\n');
+    const registry: Registry = {
+      sessions: new Set(),
+      starting: false,
+      gate: undefined,
+      suspendDisabled: false,
+    };
+    const gate = makeGate(registry, {
+      takeForOneWrite: () => ({ release: () => {} }),
+      say: () => {},
+      describeHolder: () => '',
+    });
+    const append = (): void => {
+      expire(file);
+      appendFileSync(file, 'second\n');
+    };
+    gate({ id: 'r', file }, append, () => writeFileSync(file, 'header\nfirst\nsecond\n'));
+    expect(readFileSync(file, 'utf8')).toBe('header\nfirst\nsecond\n');
+  });
+
+  it('S11: a folder that was emptied before pi wrote anything is made again', async () => {
+    const file = join(directory, 'sessions', '--emptied--', 'new.jsonl');
+    mkdirSync(dirname(file), { recursive: true });
+    const pi = startRpcPi(world, ['--session', file]);
+    await state(pi);
+    rmdirSync(dirname(file));
+    await pi.prompt('run echo first');
+    expectWhole(file);
     await pi.end();
   });
 

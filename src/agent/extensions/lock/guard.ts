@@ -4,7 +4,8 @@
  * methods of pi 1.6.0 through which all of them go. Tests with the real pi hold that; should a later pi have no such
  * methods, the extension says so and only the events protect the Session.
  */
-import { existsSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { bringBackFromTrash, type SessionTarget } from '../../../pi/index.ts';
 import { findSession, type Registry } from './registry.ts';
 import { appendWhole, rewriteWhole } from './whole-writes.ts';
@@ -108,8 +109,12 @@ function writeWithFile(
   writeAll: (() => void) | undefined,
   needs: GateNeeds,
 ): void {
-  if (!writeAll || existsSync(target.file)) {
+  const before = inodeOf(target.file);
+  if (before === undefined) makeFolder(target.file);
+  if (!writeAll || before !== undefined) {
     write();
+    // Retention moved the file away in this very moment: pi appended to a new one that has nothing but this entry.
+    if (writeAll && inodeOf(target.file) !== before) writeAll();
     return;
   }
   const result = bringBackFromTrash(target.file, target.id);
@@ -125,4 +130,13 @@ function writeWithFile(
       : `This Session's file was replaced while it was open. The old one is kept: ${result.trashed}`,
   );
   write();
+}
+
+function inodeOf(file: string): number | undefined {
+  return statSync(file, { throwIfNoEntry: false })?.ino;
+}
+
+/** Retention removes folders that it emptied, also under a pi that has not written anything yet. */
+function makeFolder(file: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
 }
