@@ -9,6 +9,7 @@ let project: string;
 beforeAll(async () => {
   here = await installation();
   project = here.project();
+  await here.run(['shell', project, '--', 'true']);
 });
 
 afterAll(async () => {
@@ -18,7 +19,6 @@ afterAll(async () => {
 
 describe('S15: exec', () => {
   it('S15: runs in a sandbox that runs, with bytes, directory, variables and exit code as they are', async () => {
-    await here.run(['shell', project, '--', 'true']);
     const input = Buffer.from(Array.from({ length: 256 }, (_, at) => at)).toString('latin1');
     const script = 'cat; echo "$X $PWD" >&2; exit 7';
     const result = await here.run(['exec', project, '-w', '/tmp', '-e', 'X=a b', '--', 'sh', '-c', script], {

@@ -1,7 +1,7 @@
 import { count, DOMAIN, examples, type Grammar, PROJECT, several } from './grammar.ts';
 
 /** Verbs about sandboxes that run or have run (S14, S15). */
-export function addLifeVerbs({ program, runs, rest }: Grammar): void {
+export function addLifeVerbs({ program, runs, runsMany, rest }: Grammar): void {
   program
     .command('stop')
     .argument('[project]', PROJECT)
@@ -79,5 +79,22 @@ export function addLifeVerbs({ program, runs, rest }: Grammar): void {
       runs(async (argument, options: object) =>
         (await import('../commands/inspect.ts')).inspect(argument, options),
       ),
+    );
+
+  program
+    .command('cp')
+    .argument(
+      '<path...>',
+      'two paths, one of them in a sandbox: project:/path (.:/path for the current project)',
+    )
+    .description('copy files between this machine and a running sandbox; - is a tar on a standard stream')
+    .option('--domain <name>', DOMAIN)
+    .option('-L, --follow-link', 'follow a link in the last component of what is copied')
+    .addHelpText(
+      'after',
+      examples('cp .:/tmp/report.txt .', 'cp ./data shop:/tmp/', 'cp .:~/.config - | tar t'),
+    )
+    .action(
+      runsMany(async (words, options: object) => (await import('../commands/cp.ts')).cp(words, options)),
     );
 }
