@@ -126,6 +126,11 @@ export const DomainSettings = z.object({
     ),
   ),
   'SESSIONS_<ID>_RETENTION_DAYS': z.optional(days()),
+  'BRAIN_<ID>_PATH': z.optional(
+    textOf('a host directory, absolute or from ~/', (text) =>
+      /^(\/|~$|~\/)[^\0]*$/.test(text) ? text : undefined,
+    ),
+  ),
 });
 export type DomainSettings = z.infer<typeof DomainSettings>;
 
@@ -140,7 +145,7 @@ export const ENVIRONMENT_ONLY: readonly string[] = ['CONFIG_DIR', 'SETUP', 'TURN
 
 /** Keys that a later version reads: said so, because "unknown" would send the user looking for a typing error. */
 export const NOT_YET =
-  /^(BRAIN_[A-Z0-9_]+_PATH|DOMAIN_[A-Z0-9_]+_(NETWORK|ENGINE|MAX_COST)|NOTIFY_COMMAND|ALLOW_HOSTS|LEGACY_PATHS|CREDENTIALS|HIDE_FILES|RUNS_[A-Z0-9_]+|MULTI_AGENT_[A-Z0-9_]+)$/;
+  /^(DOMAIN_[A-Z0-9_]+_(NETWORK|ENGINE|MAX_COST)|NOTIFY_COMMAND|ALLOW_HOSTS|LEGACY_PATHS|CREDENTIALS|HIDE_FILES|RUNS_[A-Z0-9_]+|MULTI_AGENT_[A-Z0-9_]+)$/;
 
 function splitPaths(text: string): string[] {
   return text

@@ -83,8 +83,28 @@ export async function mergeLevels(options: LevelsOptions): Promise<MergedLevels>
       [],
     );
   }
+  addBrain(merging, options);
   if (options.project !== undefined) await addProjectLevel(merging, options, options.project);
   return finish(merging);
+}
+
+/** Where a domain's brain is mounted in its sandboxes, and another's that was asked for (S9). */
+export function brainDirectory(domain: DomainId): string {
+  return `/brain/${domain}`;
+}
+
+/** Agents know of the brain by the instructions alone (S9). */
+function addBrain(merging: Merging, { config, domain }: LevelsOptions): void {
+  const own = config.domains.find(({ id }) => id === domain);
+  if (own?.brain === undefined) return;
+  const text = `Notes that outlive a Session are kept in ${brainDirectory(domain)}. Before you begin, read there what bears on
+the task; write down there what will be of use later. Other directories in /brain, where there are any, are the notes of
+other domains, to be read only.`;
+  merging.instructions.push({
+    heading: `Memory of the domain "${domain}"`,
+    text,
+    from: `BRAIN_${own.key}_PATH`,
+  });
 }
 
 /** True when the directory holds anything. */

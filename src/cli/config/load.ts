@@ -21,6 +21,8 @@ export interface Domain {
   readonly paths: readonly CanonicalPath[];
   /** Days; 0 keeps everything. */
   readonly sessionsRetentionDays: number;
+  /** Host directory with what the domain remembers beyond its Sessions (S9). */
+  readonly brain?: CanonicalPath;
 }
 
 /** The whole configuration of the host's side. Sizes in bytes. */
@@ -161,26 +163,30 @@ async function readDomain(
   for (const issue of result.error?.issues ?? []) {
     problems.push(badValue(entries, String(issue.path[0]).replace('<ID>', key), issue.message));
   }
+  const resolved = async (name: string, path: string): Promise<CanonicalPath[]> => {
+    try {
+      return [await canonicalPath(expandPath(path, home, home))];
+    } catch (error) {
+      const where = entries.get(name)?.where ?? '.env';
+      problems.push(
+        new ConfigError(where, `${name}: "${shown(path)}" cannot be resolved: ${messageOf(error)}`),
+      );
+      return [];
+    }
+  };
   const paths: CanonicalPath[] = [];
   for (const path of result.data?.['DOMAIN_<ID>_PATHS'] ?? []) {
-    try {
-      paths.push(await canonicalPath(expandPath(path, home, home)));
-    } catch (error) {
-      const where = entries.get(`DOMAIN_${key}_PATHS`)?.where ?? '.env';
-      problems.push(
-        new ConfigError(
-          where,
-          `DOMAIN_${key}_PATHS: "${shown(path)}" cannot be resolved: ${messageOf(error)}`,
-        ),
-      );
-    }
+    paths.push(...(await resolved(`DOMAIN_${key}_PATHS`, path)));
   }
+  const named = result.data?.['BRAIN_<ID>_PATH'];
+  const [brain] = named === undefined ? [] : await resolved(`BRAIN_${key}_PATH`, named);
   const own = result.data?.['SESSIONS_<ID>_RETENTION_DAYS'];
   return {
     id,
     key,
     paths: [...new Set(paths)],
     sessionsRetentionDays: own ?? settings.SESSIONS_RETENTION_DAYS,
+    ...(brain === undefined ? {} : { brain }),
   };
 }
 

@@ -24,6 +24,7 @@ function sandboxOptions(command: Command): Command {
       'reach a port of a new sandbox on this machine (loopback unless an address is given)',
       several,
     )
+    .option('--with-domain <name>', "mount another domain's brain too, read-only, in a new sandbox", several)
     .option('--name <name>', 'a name for a new sandbox, usable wherever a project is expected')
     .option('--rebuild', 'build the image anew first')
     .option('--no-build', 'fail instead of building an image that is missing or stale')

@@ -6,6 +6,7 @@ import type { RunRequest } from '../../wire/index.ts';
 import { domainOf, passedEnvironment, terminalEnvironment } from '../config/index.ts';
 import { type CommandContext, openContext } from '../context.ts';
 import { info, warn } from '../ui/report.ts';
+import { brainMounts } from './brains.ts';
 import type { ContainerOptions } from './container-spec.ts';
 import { requireFreeName } from './find-sandboxes.ts';
 import { gitIdentity } from './git-identity.ts';
@@ -73,6 +74,7 @@ export async function prepareStart(
   });
   const sandbox = sandboxOf(config, domain, project, user);
   const offers = await serviceOffers(options, config, project.canonical, env);
+  const brains = await brainMounts(config, domain, options.withDomain ?? [], sockets);
   const mounts = gitMounts(project.canonical, config.PROTECT_GIT);
   mounts.catch(() => undefined);
   const merged = mergeForStart(config, domain, project, sandbox.name, {
@@ -88,7 +90,13 @@ export async function prepareStart(
   const plan: StartPlan = {
     engine,
     sandbox,
-    options: containerOptions(context, sandbox, mounts, merged, options),
+    options: containerOptions(
+      context,
+      sandbox,
+      mounts.then((found) => [...found, ...brains]),
+      merged,
+      options,
+    ),
     onlyForNew: onlyForNew(options),
     network: networkMode(options, config),
     image: () => image().name,
@@ -120,11 +128,11 @@ async function buildFor(
 async function containerOptions(
   { config, engine, env }: CommandContext,
   sandbox: Sandbox,
-  gitMounts: Promise<MountSpec[]>,
+  ownMounts: Promise<MountSpec[]>,
   merged: Promise<MergeForStart>,
   options: StartOptions,
 ): Promise<ContainerOptions> {
-  const mounts = [...(await gitMounts), ...mountsFromFlags(options.mount)];
+  const mounts = [...(await ownMounts), ...mountsFromFlags(options.mount)];
   const publish = publishedFromFlags(options.publish, networkMode(options, config), sandbox.project.display);
   const { merge } = await merged;
   const alias = aliasOf(options);

@@ -17,6 +17,7 @@ export interface StartOptions extends GlobalOptions {
   readOnlyProject?: boolean;
   mount?: string[];
   publish?: string[];
+  withDomain?: string[];
   name?: string;
   rebuild?: boolean;
   build: boolean;
@@ -41,6 +42,7 @@ export function onlyForNew(options: StartOptions): string[] {
     ['--read-only-project', options.readOnlyProject],
     ['--mount', options.mount],
     ['--publish', options.publish],
+    ['--with-domain', options.withDomain],
     ['--name', options.name],
     ['--rebuild', options.rebuild],
   ];
@@ -58,6 +60,7 @@ export const KeptOptions = z.object({
   readOnlyProject: z.exactOptional(z.boolean()),
   mount: z.exactOptional(z.array(z.string())),
   publish: z.exactOptional(z.array(z.string())),
+  withDomain: z.exactOptional(z.array(z.string())),
   name: z.exactOptional(z.string()),
   force: z.exactOptional(z.boolean()),
 });

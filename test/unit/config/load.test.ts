@@ -135,7 +135,7 @@ describe('keys without effect', () => {
     ['PI_SANDBOX_PIDS', 'in this file the key is PIDS'],
     ['PI_SANDBOX_CONFIG_DIR', 'read from the environment only'],
     ['NOTIFY_COMMAND', 'not supported by this version'],
-    ['BRAIN_WORK_PATH', 'not supported by this version'],
+    ['DOMAIN_WORK_NETWORK', 'not supported by this version'],
     ['DOMAIN_WORK_NETWORK', 'not supported by this version'],
     ['ANTHROPIC_API_KEY', 'name it in PASS_ENV'],
     ['ZZZ', 'unknown key ZZZ has no effect'],
