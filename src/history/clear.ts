@@ -5,6 +5,7 @@ import { hasCode, messageOf } from '../lib/errors.ts';
 import { addTo, boundedList, count, emptyTally } from './bounded.ts';
 import { examine } from './candidates.ts';
 import { type DeletionLog, openDeletionLog } from './deletion-log.ts';
+import { withFolders } from './folders.ts';
 import { placePath } from './layout.ts';
 import { announcement, BATCH, type Candidate, deleteFile, isOpen, removeEmptyFolders } from './move.ts';
 import { changingHistory } from './own-directory.ts';
@@ -93,16 +94,18 @@ async function deleteBatch(clearing: Clearing, batch: readonly Candidate[]): Pro
   const { root, log, report, options } = clearing;
   const act = async (): Promise<Set<string>> => {
     const failed = new Set<string>();
-    for (const file of batch) {
-      try {
-        deleteFile(root, file, options.between);
-        count(file.place.day === undefined ? report.sessions : report.trash, file.bytes, file.lastChange);
-      } catch (error) {
-        failed.add(file.file);
-        if (!hasCode(error, 'ENOENT'))
-          addTo(report.problems, { file: file.file, kind: 'failed', reason: messageOf(error) });
+    withFolders(root, (folders) => {
+      for (const file of batch) {
+        try {
+          deleteFile(folders, file, options.between);
+          count(file.place.day === undefined ? report.sessions : report.trash, file.bytes, file.lastChange);
+        } catch (error) {
+          failed.add(file.file);
+          if (!hasCode(error, 'ENOENT'))
+            addTo(report.problems, { file: file.file, kind: 'failed', reason: messageOf(error) });
+        }
       }
-    }
+    });
     return failed;
   };
   const intents = batch.map((file) => announcement(file, { action: 'deleted', why: 'cleared' }));

@@ -4,6 +4,7 @@ import { removeEmptyChild, statChild } from '../lib/directory-handle.ts';
 import { hasCode, messageOf } from '../lib/errors.ts';
 import { addTo, count, isFull } from './bounded.ts';
 import { examine } from './candidates.ts';
+import { type Folders, openFolders, withFolders } from './folders.ts';
 import { DAY_MS, dayOf, type Place, placePath } from './layout.ts';
 import {
   announcement,
@@ -75,7 +76,7 @@ function decide(pruning: Pruning, found: FoundFile): Expired | undefined {
 
 /** False when going on is of no use. */
 async function expire(pruning: Pruning, batch: readonly Expired[]): Promise<boolean> {
-  const { log, now, report } = pruning;
+  const { root, log, now, report, options, between } = pruning;
   if (!log) {
     const day = dayOf(new Date(now));
     for (const session of batch) {
@@ -84,26 +85,37 @@ async function expire(pruning: Pruning, batch: readonly Expired[]): Promise<bool
     }
     return true;
   }
+  const folders = openFolders(root);
   try {
-    await moveAll(pruning, batch);
+    await moveAll(pruning, batch, folders);
     return true;
   } catch (error) {
-    if (!hasCode(error, 'ENOSPC', 'EDQUOT')) {
-      addTo(report.problems, { file: '.', kind: 'failed', reason: messageOf(error) });
-      return false;
-    }
-    return withoutRoom(pruning, batch, error);
+    // With the trash on nothing can be done on a full disk but to expire the trash, which comes next.
+    const helps = hasCode(error, 'ENOSPC', 'EDQUOT') && options.retention.trashDays === 0;
+    if (helps) return await deleteWithoutRoom(pruning, batch, folders);
+    addTo(report.problems, { file: '.', kind: 'failed', reason: messageOf(error) });
+    return false;
+  } finally {
+    folders.close();
+    between('before the folders');
+    removeEmptyFolders(root, emptied(pruning, batch));
   }
 }
 
-async function moveAll(pruning: Pruning, batch: readonly Expired[]): Promise<void> {
-  const { root, log, options, between } = pruning;
+/** Where something may be empty now: the folders they were in, and those made for them in the trash. */
+function emptied({ now }: Pruning, batch: readonly Expired[]): Omit<Place, 'name'>[] {
+  const day = dayOf(new Date(now));
+  return batch.flatMap(({ place }) => [place, { day, folder: place.folder }]);
+}
+
+async function moveAll(pruning: Pruning, batch: readonly Expired[], folders: Folders): Promise<void> {
+  const { log, options, between } = pruning;
   const day = dayOf(new Date(pruning.now));
   const taken = new Set<string>();
   const moves: { session: Expired; to: Place }[] = [];
   for (const session of batch) {
     attempt(pruning, session, () => {
-      const to = freePlaceInTrash(root, day, session.place, taken);
+      const to = freePlaceInTrash(folders, day, session.place, taken);
       taken.add(placePath(to));
       moves.push({ session, to });
     });
@@ -118,7 +130,7 @@ async function moveAll(pruning: Pruning, batch: readonly Expired[]): Promise<voi
     const failed = new Set<string>();
     for (const { session, to } of moves) {
       const moved = attempt(pruning, session, () => {
-        moveToTrash(root, session, to, between);
+        moveToTrash(folders, session, to, between);
         countRemoved(pruning, session, to);
       });
       if (!moved) failed.add(session.file);
@@ -126,21 +138,19 @@ async function moveAll(pruning: Pruning, batch: readonly Expired[]): Promise<voi
     return failed;
   };
   await log?.record(intents, act, false);
-  between('before the folders');
-  removeEmptyFolders(root, [...batch.map(({ place }) => place), ...moves.map(({ to }) => to)]);
 }
 
 /**
- * On a full disk nothing can be moved to the trash. With the trash off what nobody has open is deleted where it is,
- * which makes the room that is missing; everything else stays.
+ * With the trash off, on a disk that has no room for its folders: what nobody has open is deleted where it is, which
+ * makes the room that is missing. False when that does not work either.
  */
-async function withoutRoom(pruning: Pruning, batch: readonly Expired[], error: unknown): Promise<boolean> {
-  const { root, log, history, options, report, between } = pruning;
-  const { days, trashDays } = options.retention;
-  if (trashDays > 0) {
-    addTo(report.problems, { file: '.', kind: 'failed', reason: messageOf(error) });
-    return false;
-  }
+async function deleteWithoutRoom(
+  pruning: Pruning,
+  batch: readonly Expired[],
+  folders: Folders,
+): Promise<boolean> {
+  const { log, history, options, report, between } = pruning;
+  const { days } = options.retention;
   const intents = batch.map((session) =>
     announcement(session, { action: 'deleted', why: 'retention', days }),
   );
@@ -149,19 +159,20 @@ async function withoutRoom(pruning: Pruning, batch: readonly Expired[], error: u
     for (const session of batch) {
       const deleted = attempt(pruning, session, () => {
         if (isOpen(history, session)) throw new ChangedMeanwhileError(session);
-        deleteFile(root, session, between);
+        deleteFile(folders, session, between);
         countRemoved(pruning, session, undefined);
       });
       if (!deleted) failed.add(session.file);
     }
     return failed;
   };
-  await log?.record(intents, act, true);
-  removeEmptyFolders(
-    root,
-    batch.map(({ place }) => place),
-  );
-  return true;
+  try {
+    await log?.record(intents, act, true);
+    return true;
+  } catch (error) {
+    addTo(report.problems, { file: '.', kind: 'failed', reason: messageOf(error) });
+    return false;
+  }
 }
 
 /** False when `work` failed, which is reported; a Session that changed meanwhile is none of retention's business. */
@@ -215,7 +226,7 @@ async function removeLeftover({ root, log, now, report }: Pruning, found: Leftov
   };
   try {
     const intent = announcement(file, { action: 'deleted', why: 'leftover' });
-    await recordOne(log, intent, true, () => deleteFile(root, file));
+    await recordOne(log, intent, true, () => withFolders(root, (folders) => deleteFile(folders, file)));
   } catch (error) {
     addTo(report.problems, { file: file.file, kind: 'failed', reason: messageOf(error) });
   }

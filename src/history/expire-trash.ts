@@ -2,6 +2,7 @@
 import { hasCode, messageOf } from '../lib/errors.ts';
 import { addTo, count } from './bounded.ts';
 import { examine } from './candidates.ts';
+import { withFolders } from './folders.ts';
 import { DAY_MS, dayExpires, dayOf, originalPlace, placePath } from './layout.ts';
 import {
   announcement,
@@ -78,20 +79,22 @@ async function deleteAll(pruning: Pruning, batch: readonly Candidate[]): Promise
 function deleteEach(pruning: Pruning, batch: readonly Candidate[]): Set<string> {
   const { root, history, report, between } = pruning;
   const failed = new Set<string>();
-  for (const copy of batch) {
-    try {
-      if (isOpen(history, copy)) {
-        report.keptOpen++;
-        throw new ChangedMeanwhileError(copy);
+  withFolders(root, (folders) => {
+    for (const copy of batch) {
+      try {
+        if (isOpen(history, copy)) {
+          report.keptOpen++;
+          throw new ChangedMeanwhileError(copy);
+        }
+        deleteFile(folders, copy, between);
+        count(report.expiredTrash, copy.bytes, copy.lastChange);
+      } catch (error) {
+        failed.add(copy.file);
+        if (error instanceof ChangedMeanwhileError || hasCode(error, 'ENOENT')) continue;
+        addTo(report.problems, { file: copy.file, kind: 'failed', reason: messageOf(error) });
       }
-      deleteFile(root, copy, between);
-      count(report.expiredTrash, copy.bytes, copy.lastChange);
-    } catch (error) {
-      failed.add(copy.file);
-      if (error instanceof ChangedMeanwhileError || hasCode(error, 'ENOENT')) continue;
-      addTo(report.problems, { file: copy.file, kind: 'failed', reason: messageOf(error) });
     }
-  }
+  });
   return failed;
 }
 
@@ -107,13 +110,9 @@ function redate(
   if (!original) return;
   const file = placePath(place);
   try {
-    const to = freePlaceInTrash(root, today, original);
     const lastChange = new Date(stats.mtimeMs);
-    moveToTrash(
-      root,
-      { file, place, stats, id: undefined, cwd: undefined, bytes: stats.size, lastChange },
-      to,
-    );
+    const copy = { file, place, stats, id: undefined, cwd: undefined, bytes: stats.size, lastChange };
+    withFolders(root, (folders) => moveToTrash(folders, copy, freePlaceInTrash(folders, today, original)));
     removeEmptyFolders(root, [place]);
   } catch (error) {
     addTo(report.problems, { file, kind: 'failed', reason: messageOf(error) });

@@ -4,8 +4,6 @@ import { join } from 'node:path';
 import {
   type DirectoryHandle,
   linkChild,
-  makeChildDirectory,
-  openChildDirectory,
   openChildFile,
   removeEmptyChild,
   renameChild,
@@ -16,6 +14,7 @@ import { hasCode, OperationError } from '../lib/errors.ts';
 import { FileError } from '../lib/file-error.ts';
 import { isSessionOpen, MOST_COPIES, type SessionId, TRASH_DIRECTORY, trashedName } from '../pi/index.ts';
 import type { Announced } from './deletion-log.ts';
+import { type Folders, inFolder } from './folders.ts';
 import { originalPlace, type Place, placePath } from './layout.ts';
 import type { History, SessionFacts } from './types.ts';
 
@@ -64,60 +63,25 @@ export function isUnchanged(candidate: Candidate, stats: Stats | undefined): boo
   return stats?.isFile() === true && stats.ino === ino && stats.mtimeMs === mtimeMs && stats.size === size;
 }
 
-/** Calls `work` with the open folder of a place. */
-export function inFolder<T>(root: DirectoryHandle, place: Place, work: (folder: DirectoryHandle) => T): T {
-  const names = place.day === undefined ? [] : [TRASH_DIRECTORY, place.day];
-  if (place.folder !== undefined) names.push(place.folder);
-  return below(root, names, openChildDirectory, work);
-}
-
-/** As {@link inFolder}, making the folders on the way. */
-export function inMadeFolder<T>(
-  root: DirectoryHandle,
-  place: Place,
-  work: (folder: DirectoryHandle) => T,
-): T {
-  const names = place.day === undefined ? [] : [TRASH_DIRECTORY, place.day];
-  if (place.folder !== undefined) names.push(place.folder);
-  return below(root, names, makeChildDirectory, work);
-}
-
-function below<T>(
-  directory: DirectoryHandle,
-  names: readonly string[],
-  open: (parent: DirectoryHandle, name: string) => DirectoryHandle,
-  work: (folder: DirectoryHandle) => T,
-): T {
-  const [name, ...rest] = names;
-  if (name === undefined) return work(directory);
-  const child = open(directory, name);
-  try {
-    return below(child, rest, open, work);
-  } finally {
-    child.close();
-  }
-}
-
 /**
  * A place in the trash that no file has. Only called under the history's lock, and again right before the move.
  * The newest copy of a day has the highest number, which is how the one to bring back is found.
  */
 export function freePlaceInTrash(
-  root: DirectoryHandle,
+  folders: Folders,
   day: string,
   { folder, name }: Place,
   taken: ReadonlySet<string> = new Set(),
 ): Place {
   const place = { day, folder, name };
-  return inMadeFolder(root, place, (directory) => {
-    let last = 0;
-    for (let copy = 1; copy <= Math.min(last + 3, MOST_COPIES); copy++) {
-      const trashed = trashedName(name, copy);
-      if (taken.has(placePath({ day, folder, name: trashed })) || statChild(directory, trashed)) last = copy;
-    }
-    if (last >= MOST_COPIES) throw new OperationError(`too many copies of ${placePath(place)} in the trash`);
-    return { day, folder, name: trashedName(name, last + 1) };
-  });
+  const directory = folders.made(place);
+  let last = 0;
+  for (let copy = 1; copy <= Math.min(last + 3, MOST_COPIES); copy++) {
+    const trashed = trashedName(name, copy);
+    if (taken.has(placePath({ day, folder, name: trashed })) || statChild(directory, trashed)) last = copy;
+  }
+  if (last >= MOST_COPIES) throw new OperationError(`too many copies of ${placePath(place)} in the trash`);
+  return { day, folder, name: trashedName(name, last + 1) };
 }
 
 /**
@@ -127,27 +91,24 @@ export function freePlaceInTrash(
  * @throws OperationError when it changed since it was looked at: then it is where it was, or both are kept
  */
 export function moveToTrash(
-  root: DirectoryHandle,
+  folders: Folders,
   candidate: Candidate,
   to: Place,
   between: (step: string) => void = () => undefined,
 ): void {
-  inFolder(root, candidate.place, (from) =>
-    inMadeFolder(root, to, (trash) => {
-      if (!isUnchanged(candidate, statChild(from, candidate.place.name)))
-        throw new ChangedMeanwhileError(candidate);
-      if (statChild(trash, to.name)) throw new OperationError(`${placePath(to)} exists`);
-      between('before the move');
-      renameChild(from, candidate.place.name, trash, to.name);
-      between('after the move');
-      const moved = statChild(trash, to.name);
-      if (isUnchanged(candidate, moved)) return;
-      // Somebody wrote in the very moment before: it is no longer expired.
-      if (moved?.ino === candidate.stats.ino)
-        moveWithoutReplacing(trash, to.name, from, candidate.place.name);
-      throw new ChangedMeanwhileError(candidate);
-    }),
-  );
+  const { name } = candidate.place;
+  const from = folders.of(candidate.place);
+  const trash = folders.made(to);
+  if (!isUnchanged(candidate, statChild(from, name))) throw new ChangedMeanwhileError(candidate);
+  if (statChild(trash, to.name)) throw new OperationError(`${placePath(to)} exists`);
+  between('before the move');
+  renameChild(from, name, trash, to.name);
+  between('after the move');
+  const moved = statChild(trash, to.name);
+  if (isUnchanged(candidate, moved)) return;
+  // Somebody wrote in the very moment before: it is no longer expired.
+  if (moved?.ino === candidate.stats.ino) moveWithoutReplacing(trash, to.name, from, name);
+  throw new ChangedMeanwhileError(candidate);
 }
 
 /** Never replaces a file: FileError with the code EEXIST, and the file stays where it is. */
@@ -179,16 +140,15 @@ function moveToReservedName(from: DirectoryHandle, name: string, to: DirectoryHa
 
 /** Deletes one file, unless it is another one by now. */
 export function deleteFile(
-  root: DirectoryHandle,
+  folders: Folders,
   candidate: Candidate,
   between: (step: string) => void = () => undefined,
 ): void {
-  inFolder(root, candidate.place, (folder) => {
-    if (!isUnchanged(candidate, statChild(folder, candidate.place.name)))
-      throw new ChangedMeanwhileError(candidate);
-    between('before the deletion');
-    unlinkChild(folder, candidate.place.name);
-  });
+  const { name } = candidate.place;
+  const folder = folders.of(candidate.place);
+  if (!isUnchanged(candidate, statChild(folder, name))) throw new ChangedMeanwhileError(candidate);
+  between('before the deletion');
+  unlinkChild(folder, name);
 }
 
 /** Removes the folder of a place if it is empty, and in the trash the day's as well. */
@@ -201,11 +161,9 @@ export function removeEmptyFolders(root: DirectoryHandle, places: Iterable<Omit<
     seen.add(key);
     try {
       if (folder !== undefined)
-        inFolder(root, { day, folder: undefined, name: '' }, (parent) => removeEmptyChild(parent, folder));
+        inFolder(root, { day, folder: undefined }, (parent) => removeEmptyChild(parent, folder));
       if (day !== undefined)
-        inFolder(root, { day: undefined, folder: TRASH_DIRECTORY, name: '' }, (trash) =>
-          removeEmptyChild(trash, day),
-        );
+        inFolder(root, { day: undefined, folder: TRASH_DIRECTORY }, (trash) => removeEmptyChild(trash, day));
     } catch (error) {
       // Somebody was faster, or may not; an empty folder is no loss.
       if (!hasCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM', 'EROFS')) throw error;

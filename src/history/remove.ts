@@ -3,6 +3,7 @@ import { systemClock } from '../lib/clock.ts';
 import type { DirectoryHandle } from '../lib/directory-handle.ts';
 import { OperationError } from '../lib/errors.ts';
 import { openDeletionLog } from './deletion-log.ts';
+import { withFolders } from './folders.ts';
 import { dayOf, placePath } from './layout.ts';
 import {
   announcement,
@@ -46,7 +47,9 @@ export async function removeSession(
     const removed = { file, id, cwd, bytes, lastChange, open };
     if (options.now || session.place.day !== undefined) {
       const intent = announcement(session, { action: 'deleted', why: 'asked' });
-      await recordOne(log, intent, true, () => deleteFile(root, session, options.between));
+      await recordOne(log, intent, true, () =>
+        withFolders(root, (folders) => deleteFile(folders, session, options.between)),
+      );
       removeEmptyFolders(root, [session.place]);
       return { ...removed, trashed: undefined };
     }
@@ -62,9 +65,11 @@ async function trash(
   day: string,
   { between }: HistoryNeeds,
 ): Promise<string> {
-  const to = freePlaceInTrash(root, day, session.place);
+  const to = withFolders(root, (folders) => freePlaceInTrash(folders, day, session.place));
   const intent = announcement(session, { action: 'trashed', why: 'asked', to: placePath(to) });
-  await recordOne(log, intent, false, () => moveToTrash(root, session, to, between));
+  await recordOne(log, intent, false, () =>
+    withFolders(root, (folders) => moveToTrash(folders, session, to, between)),
+  );
   removeEmptyFolders(root, [session.place]);
   return placePath(to);
 }

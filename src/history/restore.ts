@@ -5,8 +5,9 @@ import { openChildFile } from '../lib/directory-handle.ts';
 import { hasCode, OperationError } from '../lib/errors.ts';
 import { safeForTerminal } from '../lib/redact.ts';
 import { openDeletionLog } from './deletion-log.ts';
+import { withFolders } from './folders.ts';
 import { originalPlace, placePath } from './layout.ts';
-import { announcement, inFolder, inMadeFolder, moveWithoutReplacing, removeEmptyFolders } from './move.ts';
+import { announcement, moveWithoutReplacing, removeEmptyFolders } from './move.ts';
 import { changingHistory } from './own-directory.ts';
 import { recordOne } from './remove.ts';
 import { select } from './select.ts';
@@ -30,13 +31,12 @@ export async function restoreSession(
     if (!to) throw new OperationError(`${safeForTerminal(session.file)} has no place to go back to`);
     const file = placePath(to);
     const restore = (): void =>
-      inFolder(root, session.place, (trash) =>
-        inMadeFolder(root, to, (folder) => {
-          touch(trash, session.place.name, clock.now());
-          between('after the touch');
-          moveWithoutReplacing(trash, session.place.name, folder, to.name);
-        }),
-      );
+      withFolders(root, (folders) => {
+        const trash = folders.of(session.place);
+        touch(trash, session.place.name, clock.now());
+        between('after the touch');
+        moveWithoutReplacing(trash, session.place.name, folders.made(to), to.name);
+      });
     const log = openDeletionLog(own, { now: () => clock.now(), random });
     const intent = announcement(session, { action: 'restored', why: 'asked', to: file });
     try {

@@ -11,6 +11,7 @@ import {
   fchmodSync,
   fstatSync,
   ftruncateSync,
+  lstatSync,
   openSync,
   statSync,
   writeSync,
@@ -103,6 +104,8 @@ export async function takeLock(
 
 /** True while some process, in whatever container, holds the lock. Never makes the file. */
 export function isHeld(path: string): boolean {
+  // Mostly there is none; to find that out by a failed open costs ten times as much.
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return false;
   let fd: number;
   try {
     fd = openLockFile(path, constants.O_RDONLY);
