@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, symlinkSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
@@ -214,7 +214,8 @@ describe('show and export', () => {
       const target = `${scene.root}-${trash}`;
       mkdirSync(target);
       execFileSync('tar', ['-x', '-C', target], { input: tar });
-      execFileSync('diff', [join(scene.root, '--p--/a.jsonl'), join(target, '--p--/a.jsonl')]);
+      expect(readFileSync(join(target, '--p--/a.jsonl'), 'utf8')).toBe(scene.files()['--p--/a.jsonl']);
+      expect(statSync(join(target, '--p--/a.jsonl')).mtime).toEqual(daysAgo(3));
     }
   });
 
