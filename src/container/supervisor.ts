@@ -23,7 +23,7 @@ import { fullVolumes } from './room.ts';
 import { relay, startProgram } from './run-request.ts';
 import { type Place, SandboxState } from './sandbox-state.ts';
 import { receiveMerge } from './setup/merge-receiver.ts';
-import { describeChanges, sessionChanges } from './setup/session-changes.ts';
+import { describeChanges, keptChanges, sessionChanges } from './setup/session-changes.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -102,6 +102,8 @@ export class Supervisor {
         return;
       case 'relay':
         return this.relay(connection, request);
+      case 'changes':
+        return this.answerChanges(connection);
       case 'listeners':
         return answer(connection, { answer: 'accepted', value: listeners() });
       case 'stop':
@@ -242,6 +244,16 @@ export class Supervisor {
     const missing = missingPackages(pathsOf(this.settings.roots).agent, sources);
     const offline = missing.length === 0 ? { PI_OFFLINE: '1' } : {};
     return { ...process.env, ...offline, ...this.relays.environment(), ...request.environment };
+  }
+
+  private async answerChanges(connection: FrameConnection): Promise<void> {
+    try {
+      const { state } = this;
+      const value = state === undefined ? [] : await keptChanges(this.settings.roots, state.merge);
+      await answer(connection, { answer: 'accepted', value });
+    } catch (error) {
+      await answer(connection, refusal(error));
+    }
   }
 
   private async tellChanges(connection: FrameConnection): Promise<void> {

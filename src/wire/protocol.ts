@@ -142,6 +142,23 @@ export type RelayRequest = z.infer<typeof RelayRequest>;
 /** Asks which ports something in the sandbox listens on; answered by one `reply` frame with {@link Listeners}. */
 export const ListenersRequest = z.object({ verb: z.literal('listeners') });
 
+/** Asks what sessions changed in the merged configuration; answered by one `reply` frame with {@link KeptChanges} (S8). */
+export const ChangesRequest = z.object({ verb: z.literal('changes') });
+
+/** Changes with their values, as far as they can be kept. */
+export const KeptChanges = z
+  .array(
+    z.object({
+      file: z.string().check(z.maxLength(40)),
+      /** Keys from the top; none for a file that is taken whole. */
+      path: z.array(z.string().check(z.maxLength(1_000))).check(z.maxLength(2)),
+      /** Absent: the key is gone. A whole file's text is a string. */
+      value: z.optional(z.unknown()),
+    }),
+  )
+  .check(z.maxLength(500));
+export type KeptChanges = z.infer<typeof KeptChanges>;
+
 /** Sockets that take connections in the sandbox, as the kernel lists them. */
 export const Listeners = z
   .array(
@@ -166,6 +183,7 @@ export const OpenRequest = z.discriminatedUnion('verb', [
   PresenceRequest,
   RelayRequest,
   ListenersRequest,
+  ChangesRequest,
 ]);
 export type OpenRequest = z.infer<typeof OpenRequest>;
 

@@ -9,13 +9,36 @@ import { UsageError } from '../../lib/errors.ts';
  */
 export async function confirm(question: string, flag: string, answer: boolean | undefined): Promise<boolean> {
   if (answer !== undefined) return answer;
+  return /^y(es)?$/i.test(await ask(`${question} [y/N] `, question, flag));
+}
+
+/**
+ * Asks which of several answers it is to be, by its first letter; Enter alone, or anything else, is the last one.
+ *
+ * @param answer what the flag says, if it was given
+ * @throws UsageError without a terminal and without the flag
+ */
+export async function choose<Answer extends string>(
+  question: string,
+  answers: readonly [Answer, ...Answer[]],
+  flag: string,
+  answer: Answer | undefined,
+): Promise<Answer> {
+  if (answer !== undefined) return answer;
+  const last = answers.at(-1) ?? answers[0];
+  const letters = answers.map((each) => (each === last ? (each[0] ?? '').toUpperCase() : each[0])).join('/');
+  const given = await ask(`${question} [${letters}] `, question, flag);
+  return answers.find((each) => given !== '' && each.startsWith(given.toLowerCase())) ?? last;
+}
+
+async function ask(prompt: string, question: string, flag: string): Promise<string> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
     throw new UsageError(`${question} There is no terminal to ask on`, { hint: `answer with ${flag}` });
   }
   const { createInterface } = await import('node:readline/promises');
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    return /^y(es)?$/i.test((await lines.question(`${question} [y/N] `)).trim());
+    return (await lines.question(prompt)).trim();
   } finally {
     lines.close();
   }

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { CONFIG_FILES, MERGED_FILES, type Roots } from '../../agent-dir/index.ts';
 import { readRegularFile } from '../../lib/bounded-read.ts';
-import { messageOf } from '../../lib/errors.ts';
+import { LimitError, messageOf } from '../../lib/errors.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
+import type { KeptChanges } from '../../wire/index.ts';
 import type { PublishedMerge } from './merge.ts';
 
 /** Keys that pi writes by itself at every start: no change a person made. */
@@ -39,6 +40,59 @@ export async function sessionChanges(roots: Roots, merge: PublishedMerge): Promi
   return changes.filter((change) => change !== undefined);
 }
 
+/** Files whose entries are replaced one by one: a server or provider is kept by itself (S8). */
+const GROUPS: Readonly<Record<string, string>> = { 'mcp.json': 'mcpServers', 'models.json': 'providers' };
+/** More than this of changes is no person's work, and would not fit into one answer (rule 7). */
+const MAX_KEPT_BYTES = 512 * 1024;
+
+/**
+ * The same changes with their values, for the level that the user wants to keep them in. The instructions of the levels
+ * are one file here and cannot be taken apart again; what is no JSON any more is nothing to keep.
+ *
+ * @throws LimitError when they are too many or too long
+ */
+export async function keptChanges(roots: Roots, merge: PublishedMerge): Promise<KeptChanges> {
+  const kept: KeptChanges = [];
+  const add = (file: string, before: string | undefined, after: string | undefined): void => {
+    if (before === after) return;
+    if (file.endsWith('.json')) kept.push(...changedEntries(file, before, after));
+    else kept.push({ file, path: [], ...(after === undefined ? {} : { value: after }) });
+  };
+  for (const file of MERGED_FILES) {
+    if (!file.endsWith('.json')) continue;
+    add(file, await read(`${merge.pristine}/${file}`), await read(`${roots.memory}/${file}`));
+  }
+  for (const file of CONFIG_FILES)
+    add(file, merge.configFiles.get(file)?.toString('utf8'), await read(`${merge.pristine}/config/${file}`));
+  if (kept.length > 500 || JSON.stringify(kept).length > MAX_KEPT_BYTES)
+    throw new LimitError('sessions changed more of the configuration than can be kept at once');
+  return kept;
+}
+
+function changedEntries(file: string, before: string | undefined, after: string | undefined): KeptChanges {
+  const [was, is] = [parse(before), parse(after)];
+  if (was === undefined || is === undefined) return [];
+  const group = GROUPS[file];
+  return changedKeys(was, is).flatMap((key) => {
+    if (key !== group) return [{ file, path: [key], ...entryOf(is, key) }];
+    const [wasInside, isInside] = [entriesOf(was.get(key)), entriesOf(is.get(key))];
+    return changedKeys(wasInside, isInside).map((name) => ({
+      file,
+      path: [key, name],
+      ...entryOf(isInside, name),
+    }));
+  });
+}
+
+function entryOf(values: Map<string, unknown>, key: string): { value?: unknown } {
+  return values.has(key) ? { value: values.get(key) } : {};
+}
+
+function entriesOf(value: unknown): Map<string, unknown> {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? new Map(Object.entries(value)) : new Map();
+}
+
 function changeOf(
   file: string,
   before: string | undefined,
@@ -56,7 +110,7 @@ function changeOf(
 export function describeChanges(changes: readonly SessionChange[]): string | undefined {
   if (changes.length === 0) return undefined;
   const parts = changes.map(({ file, keys }) => (keys.length === 0 ? file : `${file} (${nameSome(keys)})`));
-  return `changed in the sandbox and gone with it: ${parts.join('; ')}`;
+  return `changed in the sandbox and gone with it: ${parts.join('; ')} (to keep it: pi-sandbox config keep)`;
 }
 
 function nameSome(keys: readonly string[]): string {
