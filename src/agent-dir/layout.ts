@@ -43,6 +43,9 @@ export function sandboxRoots(uid: number): Roots {
   };
 }
 
+/** In the root of each volume that was prepared: an empty one would get the image's owner again at the next mount. */
+export const VOLUME_MARKER = '.pi-sandbox-volume';
+
 export interface Paths {
   readonly agent: string;
   readonly home: string;

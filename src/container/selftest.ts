@@ -17,6 +17,7 @@ import { allMounts, engineSockets, linkTargets, owners, tryWrite } from './selft
 import { connections, interfaces, resolver } from './selftest/network.ts';
 import { ownLimits, ownProcess, ownUser } from './selftest/own-process.ts';
 import { runPi } from './selftest/pi-process.ts';
+import { toldRetention } from './selftest/retention.ts';
 import { trySession } from './selftest/session.ts';
 
 async function lookAround(request: SelftestRequest): Promise<SelftestFacts> {
@@ -38,6 +39,7 @@ async function lookAround(request: SelftestRequest): Promise<SelftestFacts> {
     resolver: dns,
     piVersion: await piVersion(),
     certificates: certificates(),
+    ...toldRetention(roots),
     // Last, since it is the only one that takes seconds.
     session: await trySession(roots),
   };

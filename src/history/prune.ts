@@ -49,9 +49,15 @@ async function prune(
     between,
   };
   const { report } = pruning;
-  if (retention.days > 0) await expireSessions(pruning);
-  await expireTrash(pruning);
-  await pruneOthers(pruning);
+  try {
+    if (retention.days > 0) await expireSessions(pruning);
+    await expireTrash(pruning);
+    await pruneOthers(pruning);
+  } catch (error) {
+    // What is done until then is to be told.
+    if (options.signal?.aborted !== true) throw error;
+    report.interrupted = true;
+  }
   report.total = report.others.reduce((sum, { count }) => sum + count, report.removed.count);
   report.firstDeletion = report.total + report.expiredTrash.count > 0 && !wasNoticeShown(root);
   return report;
@@ -69,6 +75,7 @@ function emptyReport({ dryRun = false, retention }: PruneOptions): Report {
     keptOpen: 0,
     sessions: boundedList(),
     problems: boundedList(),
+    interrupted: false,
     firstDeletion: false,
   };
 }

@@ -120,6 +120,8 @@ export interface PruneReport {
   readonly keptOpen: number;
   readonly sessions: Bounded<RemovedSession>;
   readonly problems: Bounded<HistoryProblem>;
+  /** The signal came before the end: the rest is the next prune's. */
+  readonly interrupted: boolean;
   /**
    * Nothing was ever deleted on this domain before, and now something is: say count, size, oldest and how to get them
    * back, then call `acknowledgeFirstDeletion`.

@@ -1,5 +1,6 @@
 /** Everything in a sessions directory, one after the other; see README.md for what counts as a Session. */
 import type { Dirent, Stats } from 'node:fs';
+import { VOLUME_MARKER } from '../agent-dir/index.ts';
 import { isAtomicTemporary } from '../lib/atomic-file.ts';
 import {
   type DirectoryHandle,
@@ -107,6 +108,7 @@ function* walkTop(at: DirectoryHandle, level: Level): Walk {
   for (const entry of entriesOf(at)) {
     if (++seen % PAUSE_EVERY === 0) yield PAUSE;
     const { name } = entry;
+    if (level.day === undefined && name === VOLUME_MARKER) continue;
     if (!entry.isDirectory()) {
       const found = examine(at, level, entry);
       if (found) yield found;

@@ -114,6 +114,8 @@ export function selftestFacts() {
       loaded: z.int(),
     }),
     session: sessionFacts(),
+    /** What the sandbox was told of how long Sessions stay, in days; absent when it was told nothing. */
+    retention: z.optional(z.object({ days: z.int(), trashDays: z.int() })),
   });
 }
 export type SelftestFacts = z.infer<ReturnType<typeof selftestFacts>>;

@@ -7,6 +7,7 @@ import { fileOf, inHistory, inPlace, inTrash, type Planted, plant } from '../set
 import { folderOf } from '../setup/history-generator.ts';
 import { type Installation, installation } from '../setup/installation.ts';
 import { eventually } from '../setup/look.ts';
+import { terminal } from '../setup/terminal.ts';
 
 let here: Installation;
 /** Domains `work` and `private` each begin with an empty history in every describe that names a project. */
@@ -151,6 +152,24 @@ describe('S11: what a start names is never affected', () => {
       expect(left, named.id).not.toContain(other.id);
       await inHistory(here, project, `rm -f ./${folderOf(project)}/*`);
     }
+  });
+});
+
+describe('S11: a Session that the user is about to choose', () => {
+  it('S11: with -r those of the project are still there to be chosen, however old', async () => {
+    const project = here.project();
+    const text = 'the question of long ago';
+    await plant(here, project, [{ id: 'choose-me', days: 60, cwd: project, text }, old(60)]);
+    const screen = terminal(process.execPath, [here.cli, 'start', '--demo', project, '--', '-r'], {
+      env: { ...here.env, TERM: 'xterm-256color' },
+      cwd: here.directory,
+      columns: 120,
+    });
+    await screen.wrote('removed 1 session(s) older than 30 days');
+    await screen.shows(text);
+    screen.type('\r');
+    await screen.shows('demo');
+    screen.kill();
   });
 });
 

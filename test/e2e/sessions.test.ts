@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { PODMAN_INSTALLED, podmanEngine } from '../setup/engines.ts';
 import {
   fileOf,
   inHistory,
@@ -11,7 +12,7 @@ import {
   type Planted,
   plant,
 } from '../setup/history-fixture.ts';
-import { type Installation, installation } from '../setup/installation.ts';
+import { type Installation, installation, type RunOptions } from '../setup/installation.ts';
 import { sandboxes } from '../setup/look.ts';
 import { terminal } from '../setup/terminal.ts';
 
@@ -383,6 +384,58 @@ describe('rule 8: what a sandbox planted in its history', () => {
     const { sessions = [] } = (await list('work', '--sessions')).work ?? {};
     expect(sessions.map(({ id }) => id).sort()).toEqual(['endless', 'short']);
     for (const { name } of sessions) expect(name?.length ?? 0).toBeLessThan(5_000);
+  });
+});
+
+describe('S13, S19: other owners and other engines', () => {
+  const roundTrip = async (there: Installation, project: string, options: RunOptions) => {
+    const [session, stale] = [
+      { ...FRESH, id: 'theirs-1' },
+      { ...EXPIRED, id: 'theirs-2' },
+    ];
+    await plant(there, project, [session, stale], options);
+    await there.run(['stop', project]);
+    const run = async (...args: string[]) => {
+      const result = await there.run(['sessions', ...args], options);
+      expect(result, args.join(' ')).toMatchObject({ exitCode: 0 });
+      return result.stdout;
+    };
+    expect(await run('list', '--sessions')).toMatch(/theirs-2 .*expired/);
+    expect(await run('prune', '--all')).toContain('removed 1 Session');
+    expect(await run('restore', 'theirs-2')).toContain('restored theirs-2');
+    expect(await run('export', 'theirs-1')).toContain('what is red?');
+    // What the helper wrote is its owner's: a start can go on with it.
+    const after = await inHistory(there, project, 'find . ! -user "$(id -u)"; id -u', options);
+    return after;
+  };
+
+  it('S13, S2: as whoever owns the history, whatever uid that is', async () => {
+    const options = {
+      env: {
+        PI_SANDBOX_DEFAULT_DOMAIN: 'empty',
+        PI_SANDBOX_SANDBOX_UID: '60001',
+        PI_SANDBOX_SANDBOX_GID: '100',
+      },
+    };
+    const there = await installation();
+    try {
+      there.configure('.env', 'DOMAINS=empty\n');
+      expect(await roundTrip(there, there.project({ uid: 60_001, gid: 100 }), options)).toBe('60001\n');
+    } finally {
+      await there.cleanup();
+    }
+  });
+
+  it('S13, S19: on Podman', async ({ skip }) => {
+    if (!PODMAN_INSTALLED) skip('no Podman here');
+    const { directory, image } = inject('e2e');
+    const there = await installation(await podmanEngine(mkdtempSync(join(directory, 'podman-')), image));
+    try {
+      expect(await roundTrip(there, there.project(), {})).toBe(`${there.owner.uid}\n`);
+      expect((await there.leftovers()).filter((line) => line.startsWith('container '))).toHaveLength(1);
+    } finally {
+      await there.cleanup();
+    }
   });
 });
 

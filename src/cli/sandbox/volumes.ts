@@ -1,11 +1,9 @@
 import type { Readable } from 'node:stream';
+import { VOLUME_MARKER } from '../../agent-dir/index.ts';
 import type { CreateResult, Engine } from '../../engine/index.ts';
 import { OperationError } from '../../lib/errors.ts';
 import { removeWhenInterrupted } from './interruption.ts';
 import { domainLabels, LABELS, type Sandbox } from './sandbox.ts';
-
-/** In each volume that was prepared: an empty one would get the image's owner again at the next mount. */
-const MARKER = '.pi-sandbox-volume';
 
 /** A user that no sandbox runs as, and that engines without root can map. */
 export const LEGACY_OWNER = '65533:65533';
@@ -27,9 +25,9 @@ const PREPARE = `
 set -eu
 owner=$1; shift
 for root in "$@"; do
-  if [ ! -e "$root/${MARKER}" ] && [ -z "$(find "$root" -xdev -mindepth 1 ! -type d -print -quit)" ]; then
+  if [ ! -e "$root/${VOLUME_MARKER}" ] && [ -z "$(find "$root" -xdev -mindepth 1 ! -type d -print -quit)" ]; then
     chown -h "$owner" "$root"; chmod 0700 "$root"
-    touch "$root/${MARKER}"; chown -h "$owner" "$root/${MARKER}"
+    touch "$root/${VOLUME_MARKER}"; chown -h "$owner" "$root/${VOLUME_MARKER}"
   fi
   case $root in */agent-state)
     legacy=$root/.pi/agent/sessions

@@ -42,10 +42,16 @@ function session({ expected, facts }: Evidence): Row[] {
   return [history, lock, presence];
 }
 
-function retention({ expected }: Evidence): Row {
+function retention({ expected, facts }: Evidence): Row {
   const { config, domain } = expected;
   const days = config.domains.find(({ id }) => id === domain)?.sessionsRetentionDays;
   if (days === undefined) return row('retention', [`the domain ${domain} is not configured`], '');
+  const { retention: told } = facts;
+  if (told === undefined) return row('retention', ['the sandbox was told nothing of it'], '');
+  if (told.days !== days || told.trashDays !== config.SESSIONS_TRASH_DAYS) {
+    const wrong = `the sandbox goes by ${told.days} days and ${told.trashDays} in the trash`;
+    return row('retention', [wrong], '');
+  }
   if (days === 0) return row('retention', [], 'Sessions are kept for ever');
   const trash = config.SESSIONS_TRASH_DAYS === 0 ? 'no trash' : `${config.SESSIONS_TRASH_DAYS} in the trash`;
   return row('retention', [], `${days} days, then ${trash}`);

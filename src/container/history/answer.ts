@@ -1,6 +1,7 @@
 /** From a request about a domain's history to the lines of its answer. */
 import type { Readable } from 'node:stream';
 import {
+  acknowledgeFirstDeletion,
   clearHistory,
   exportHistory,
   exportSession,
@@ -69,6 +70,8 @@ async function* pruned(
   { retention, dryRun }: Extract<HistoryRequest, { verb: 'prune' }>,
 ): AsyncGenerator<object> {
   const { sessions, ...report } = await pruneHistory(history, { retention, dryRun });
+  // The command says all of it, and the way back, each time.
+  if (report.firstDeletion && !dryRun) await acknowledgeFirstDeletion(history);
   for (const session of sessions.items) yield line('removed', session);
   yield line('pruned', withProblems(report));
 }

@@ -56,6 +56,7 @@ export async function pruneBeforeStart(
       // The command on the host says its name before every line.
       tell(connection, 'info', line.replace(/^pi-sandbox: /, ''));
     }
+    if (report.interrupted) tell(connection, 'info', 'more Sessions have expired; the next start goes on');
     noteWhatWasDone(report, note);
     if (report.firstDeletion) await acknowledgeFirstDeletion(history);
   } catch (error) {

@@ -6,6 +6,9 @@ import { askHistories, type DomainAnswer } from '../../sandbox/history-program.t
 import { only } from './lines.ts';
 import type { SessionsScene } from './scene.ts';
 
+/** How a path may begin that was copied from a sandbox, or kept from being taken for an option. */
+const HISTORY_PATH = /^(?:(?:~|\/home\/pi)\/\.pi\/agent\/sessions\/|\.\/)+/;
+
 export interface Located {
   readonly history: DomainHistory;
   /** Below its domain's sessions directory: names it exactly from now on. */
@@ -19,7 +22,8 @@ export interface Located {
  *
  * @throws UsageError when there is none, or more than one
  */
-export async function locate(scene: SessionsScene, word: string): Promise<Located> {
+export async function locate(scene: SessionsScene, given: string): Promise<Located> {
+  const word = given.replace(HISTORY_PATH, '');
   if (word.trim() === '') throw new UsageError('a Session has a name', { hint: LIST });
   const answers = await askHistories(scene, scene.histories, () => ({ verb: 'find', selector: word }));
   const found = answers.flatMap(({ history, lines }) =>

@@ -74,6 +74,9 @@ function print({ history, lines }: DomainAnswer, options: PruneOptions, trashDay
     const where = trashDays === 0 ? 'for good' : `to the trash for ${days(trashDays)}`;
     const facts = `${bytes(removed.bytes)}, the oldest changed ${ago(removed.oldest)}`;
     out(`${verb} ${sessions(removed.count)} older than ${days(age)} (${facts}), ${where}`);
+    if (!dryRun && trashDays > 0) {
+      info(`sessions list ${domain} --trash lists them, sessions restore <id> brings one back`);
+    }
   }
   for (const { what, count } of report.others) if (count > 0) out(`${verb} ${count} ${what}`);
   if (expiredTrash.count > 0)
