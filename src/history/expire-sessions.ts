@@ -213,7 +213,8 @@ function removeIfLongEmpty({ root, log, now }: Pruning, { folder, empty }: Found
 /** What a killed writer left beside a Session; a living one needs it for moments. */
 async function removeLeftover({ root, log, now, report }: Pruning, found: Leftover): Promise<void> {
   const { place, stats } = found;
-  if (!log || now - stats.mtimeMs <= EMPTY_FOR_MS) return;
+  // Its mtime may be set already to what the Session's will be.
+  if (!log || now - Math.max(stats.mtimeMs, stats.ctimeMs) <= EMPTY_FOR_MS) return;
   const lastChange = new Date(stats.mtimeMs);
   const file = {
     file: placePath(place),

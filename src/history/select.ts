@@ -49,6 +49,8 @@ export async function select(
 ): Promise<Selected> {
   const now = (needs.clock ?? systemClock).now().getTime();
   if (selector.includes('/') || hasSessionName(selector)) return selectByPath(root, selector, where, now);
+  // Every id begins with nothing, and the only Session there is must not be meant by that.
+  if (selector === '') throw none('', where);
   for (const part of where === 'either' ? (['place', 'trash'] as const) : [where]) {
     const found = part === 'place' ? walkSessions(root) : walkTrash(root);
     const selected = await selectById(found, selector, now, needs);
