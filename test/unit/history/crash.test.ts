@@ -11,7 +11,7 @@ import {
   restoreSession,
 } from '../../../src/history/index.ts';
 import { makeChildDirectory, openDirectory } from '../../../src/lib/directory-handle.ts';
-import { collect, daysAgo, makeScene, NOW, type Scene, sessionText, TODAY } from './scene.ts';
+import { clockAt, collect, daysAgo, makeScene, NOW, type Scene, sessionText, TODAY } from './scene.ts';
 
 const ROOM = new URL('../../../src/history/index.ts', import.meta.url).href;
 
@@ -175,14 +175,16 @@ describe('the log', () => {
 describe('what a killed writer left', () => {
   it('rule 2: a temporary file of ours goes after a day, and not before', async () => {
     const scene = makeScene();
-    const names = [
-      '.pi-sandbox-tmp-0123456789abcdef0123456789abcdef',
-      '.pi-sandbox-tmp-ffffffffffffffffffffffffffffffff',
-    ];
-    for (const name of names) scene.session(`--p--/${name}`, { content: sessionText({ id: 'x' }), mtime: 0 });
-    utimesSync(join(scene.root, `--p--/${names[0]}`), daysAgo(2), daysAgo(2));
-    await pruneHistory(scene.history, scene.options());
-    expect(Object.keys(scene.files())).toEqual([`--p--/${names[1]}`]);
+    const file = '--p--/.pi-sandbox-tmp-0123456789abcdef0123456789abcdef';
+    scene.session(file, { content: sessionText({ id: 'x' }) });
+    // A migration gives it the Session's old mtime before it takes its place.
+    utimesSync(join(scene.root, file), daysAgo(90), daysAgo(90));
+    const after = (hours: number) =>
+      scene.options({ clock: clockAt(new Date(Date.now() + hours * 3_600_000)) });
+    await pruneHistory(scene.history, after(23));
+    expect(Object.keys(scene.files())).toEqual([file]);
+    await pruneHistory(scene.history, after(25));
+    expect(scene.files()).toEqual({});
     expect(await logOf(scene)).toMatchObject([{ action: 'deleted', why: 'leftover', outcome: 'done' }]);
   });
 });

@@ -136,7 +136,15 @@ describe('finding one', () => {
     expect(await find('--q--/x.jsonl')).toMatchObject({ id: 'abc-12' });
     expect(await find('gone')).toMatchObject({ trashed: true });
     await expect(find('abc')).rejects.toThrow('2 Sessions');
-    for (const none of ['zzz', '--q--/none.jsonl', '../x.jsonl', '/etc/passwd', '.history/lock', 'a\0.jsonl'])
+    for (const none of [
+      '',
+      'zzz',
+      '--q--/none.jsonl',
+      '../x.jsonl',
+      '/etc/passwd',
+      '.history/lock',
+      'a\0.jsonl',
+    ])
       await expect(find(none), none).rejects.toThrow('no Session');
   });
 
