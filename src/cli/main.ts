@@ -13,6 +13,7 @@ import { addLifeVerbs } from './program/life.ts';
 import { addPortVerbs } from './program/ports.ts';
 import { addSandboxVerbs } from './program/sandbox.ts';
 import { addSessionVerbs } from './program/sessions.ts';
+import { addStateVerbs } from './program/state.ts';
 import { addVolumeVerbs } from './program/volumes.ts';
 import { reportError } from './ui/report.ts';
 
@@ -53,6 +54,7 @@ for (const add of [
   addConfigVerbs,
   addImageVerbs,
   addVolumeVerbs,
+  addStateVerbs,
 ]) {
   add(grammar);
 }

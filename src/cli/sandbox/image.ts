@@ -76,7 +76,7 @@ export async function pruneImages(
 }
 
 /** Ours by label and, where an image has names, by every one of them: a name that is not ours is somebody's use. */
-async function ownImages(engine: ImageEngine, prefix: InstallationPrefix): Promise<ImageInfo[]> {
+export async function ownImages(engine: ImageEngine, prefix: InstallationPrefix): Promise<ImageInfo[]> {
   const repositories = [imageRepository(prefix), offlineBaseRepository(prefix)];
   const isOurs = (tag: string) =>
     repositories.includes(tag.slice(0, tag.lastIndexOf(':')).replace(/^localhost\//, ''));
