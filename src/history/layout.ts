@@ -12,6 +12,14 @@ export const NOTICE_FILE = 'first-deletion-shown.json';
 const SESSION_SUFFIX = '.jsonl';
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
+/** The volume's marker, and marker and stage of the legacy migration, which stand beside the folders. */
+const OTHERS_PREFIX = '.pi-sandbox-';
+
+/** What stands in a sessions directory and is neither history nor foreign. */
+export function isOurs(name: string): boolean {
+  return name === TRASH_DIRECTORY || name === OWN_DIRECTORY || name.startsWith(OTHERS_PREFIX);
+}
+
 export function hasSessionName(name: string): boolean {
   return name.endsWith(SESSION_SUFFIX);
 }

@@ -1,6 +1,5 @@
 /** Everything in a sessions directory, one after the other; see README.md for what counts as a Session. */
 import type { Dirent, Stats } from 'node:fs';
-import { VOLUME_MARKER } from '../agent-dir/index.ts';
 import { isAtomicTemporary } from '../lib/atomic-file.ts';
 import {
   type DirectoryHandle,
@@ -11,7 +10,7 @@ import {
 } from '../lib/directory-handle.ts';
 import { hasCode, messageOf, PiSandboxError } from '../lib/errors.ts';
 import { nameBeforeTrash, TRASH_DIRECTORY } from '../pi/index.ts';
-import { hasSessionName, isDay, OWN_DIRECTORY, type Place, placePath } from './layout.ts';
+import { hasSessionName, isDay, isOurs, type Place, placePath } from './layout.ts';
 import type { HistoryProblem } from './types.ts';
 
 /** A regular file, named like a Session. `at` is open until the next one is asked for. */
@@ -108,14 +107,13 @@ function* walkTop(at: DirectoryHandle, level: Level): Walk {
   for (const entry of entriesOf(at)) {
     if (++seen % PAUSE_EVERY === 0) yield PAUSE;
     const { name } = entry;
-    if (level.day === undefined && name === VOLUME_MARKER) continue;
+    const temporary = entry.isFile() && isAtomicTemporary(name);
+    if (level.day === undefined && isOurs(name) && !temporary) continue;
     if (!entry.isDirectory()) {
       const found = examine(at, level, entry);
       if (found) yield found;
     } else if (level.isWanted(name)) yield notAFile(level, name);
-    else if (level.day !== undefined || (name !== TRASH_DIRECTORY && name !== OWN_DIRECTORY)) {
-      yield* walkFolder(at, { ...level, folder: name });
-    }
+    else yield* walkFolder(at, { ...level, folder: name });
   }
   if (level.day !== undefined) yield { kind: 'folder', day: level.day, folder: undefined, empty: seen === 0 };
 }

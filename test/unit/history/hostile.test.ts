@@ -151,6 +151,20 @@ describe('what a sandbox can plant', () => {
     ]);
   });
 
+  it('S12: what a migration keeps beside the folders is no history and not foreign', async () => {
+    const scene = makeScene();
+    scene.session('.pi-sandbox-legacy.json', { mtime: 90, content: '{}' });
+    scene.session('.pi-sandbox-tmp-0123456789abcdef0123456789abcdef/7', { mtime: 90 });
+    const before = scene.files();
+    const report = await pruneHistory(scene.history, scene.options());
+    expect(report).toMatchObject({ total: 0, problems: { items: [] } });
+    expect(await summarizeHistory(scene.history, scene.options())).toMatchObject({
+      count: 0,
+      problems: { items: [] },
+    });
+    expect(scene.files()).toEqual(before);
+  });
+
   it('S11: of two names of one file each is a Session of its own', async () => {
     const scene = makeScene();
     const text = scene.session('--p--/a.jsonl', { mtime: 90 });
