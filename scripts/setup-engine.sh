@@ -4,7 +4,7 @@
 #   setup-engine.sh [--with-base] [--podman]
 #
 #   --with-base  also installs debootstrap, for the offline base image
-#   --podman     also installs Podman and starts its service, and a static busybox to run in it (for the tests)
+#   --podman     also installs Podman and starts its service, and the programs that the tests run (for the tests)
 #
 # Silent when there is nothing to do. On a terminal it asks before it installs; elsewhere it says what it does.
 # PI_SANDBOX_SETUP=no forbids installing and starting. Safe to run again at any time.
@@ -239,11 +239,21 @@ setup_base() {
   install_packages debootstrap
 }
 
+# What the tests run beside the engines: a static program for a container, an SSH agent, the shells that complete.
+install_test_programs() {
+  if ! have apt-get; then return 0; fi
+  absent=
+  for program in busybox:busybox-static ssh-agent:openssh-client curl:curl zsh:zsh fish:fish; do
+    have "${program%%:*}" || absent="$absent ${program#*:}"
+  done
+  if [ -z "$absent" ]; then return 0; fi
+  consent "programs for the tests are missing:$absent" 'install them' "apt-get install$absent"
+  # shellcheck disable=SC2086 # one word each
+  install_packages $absent
+}
+
 setup_podman() {
-  if have apt-get && ! have busybox; then
-    consent 'busybox is missing' 'install busybox-static, for the tests' 'apt-get install busybox-static'
-    install_packages busybox-static
-  fi
+  install_test_programs
   if answers "$SETUP_PODMAN_SOCKET"; then return 0; fi
   consent 'no Podman service' 'install Podman and start its service' \
     "apt-get install podman, then podman system service --time=0 unix://$SETUP_PODMAN_SOCKET"

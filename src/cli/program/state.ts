@@ -1,7 +1,7 @@
 import { examples, type Grammar } from './grammar.ts';
 
-/** Verbs about an installation's whole state (S15). */
-export function addStateVerbs({ program, runs }: Grammar): void {
+/** Verbs about an installation as a whole (S15). */
+export function addStateVerbs({ program, runs, rest }: Grammar): void {
   program
     .command('reset')
     .description('remove the state of a domain, or of everything; lists what goes and asks')
@@ -16,5 +16,29 @@ export function addStateVerbs({ program, runs }: Grammar): void {
     )
     .action(
       runs(async (_argument, options: object) => (await import('../commands/reset.ts')).reset(options)),
+    );
+
+  program
+    .command('completion')
+    .argument('<shell>', 'bash, zsh or fish')
+    .description("print the script by which a shell completes the command's words")
+    .addHelpText(
+      'after',
+      `\nExamples:
+  bash  source <(pi-sandbox completion bash)       in ~/.bashrc
+  zsh   source <(pi-sandbox completion zsh)        in ~/.zshrc, after compinit
+  fish  pi-sandbox completion fish | source        in ~/.config/fish/config.fish`,
+    )
+    .action(
+      runs(async (argument, _options: object) =>
+        (await import('../commands/completion.ts')).completion(argument),
+      ),
+    );
+  program
+    .command('__complete', { hidden: true })
+    .action(
+      runs(async (_argument, _options: object) =>
+        (await import('../commands/completion.ts')).complete(program, rest),
+      ),
     );
 }
