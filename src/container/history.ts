@@ -11,6 +11,8 @@ import { messageOf, PiSandboxError } from '../lib/errors.ts';
 import { HISTORY_LIMITS, historyRequest } from '../wire/index.ts';
 import { answer, exported } from './history/answer.ts';
 
+const PIECE = 64 * 1024;
+
 function historyOf(sessions: string | undefined, locks: string | undefined): History {
   const roots = sandboxRoots(process.getuid?.() ?? 0);
   if (sessions === undefined || locks === undefined) {
@@ -26,29 +28,46 @@ async function main(): Promise<void> {
   if (request.verb === 'export' || request.verb === 'export-all') {
     return pipeline(await exported(history, request), process.stdout);
   }
+  let waiting = '';
+  for await (const line of toTheEnd(answer(history, request))) {
+    waiting += lineOf(line);
+    // Each write is a frame of the engine's, which costs more than the line in it.
+    if (waiting.length < PIECE) continue;
+    await print(waiting);
+    waiting = '';
+  }
+  await print(waiting);
+}
+
+/** An answer's last line says that it is whole, or why it is not. */
+async function* toTheEnd(lines: AsyncIterable<object>): AsyncGenerator<object> {
   try {
-    for await (const line of answer(history, request)) await print(line);
-    await print({ type: 'end' });
+    yield* lines;
+    yield { type: 'end' };
   } catch (error) {
     const known = error instanceof PiSandboxError ? error : undefined;
-    await print({
+    yield {
       type: 'failed',
       error: error instanceof Error ? error.name : 'Error',
       message: messageOf(error),
       hint: known?.hint,
       exitCode: known?.exitCode ?? 1,
-    });
+    };
   }
 }
 
 /** Hostile text is cut to what the host takes, so that one Session's name cannot make a whole list unreadable. */
-async function print(line: object): Promise<void> {
+function lineOf(line: object): string {
   const text = JSON.stringify(line, (_key, value: unknown) =>
     typeof value === 'string' && value.length > HISTORY_LIMITS.text
       ? `${value.slice(0, HISTORY_LIMITS.text - 1)}…`
       : value,
   );
-  if (!process.stdout.write(`${text}\n`)) await once(process.stdout, 'drain');
+  return `${text}\n`;
+}
+
+async function print(text: string): Promise<void> {
+  if (!process.stdout.write(text)) await once(process.stdout, 'drain');
 }
 
 main().catch((error: unknown) => {

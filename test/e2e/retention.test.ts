@@ -197,6 +197,33 @@ describe('S11: a prune that fails keeps nobody from pi', () => {
     await eventually('the lock to be free', async () => (await start(project)).stderr.includes('removed 1'));
   });
 
+  it('S11: on a full disk what cannot be moved stays, which is said, and pi starts', async () => {
+    const volume = `${here.prefix}pi-sessions-full`;
+    const { uid, gid } = here.owner;
+    await here.engine.command([
+      ...['volume', 'create', '--opt', 'type=tmpfs', '--opt', 'device=tmpfs'],
+      ...['--opt', `o=size=200k,mode=700,uid=${uid},gid=${gid}`, volume],
+    ]);
+    const options = { env: { PI_SANDBOX_DOMAINS: 'full', PI_SANDBOX_DEFAULT_DOMAIN: 'full' } };
+    const project = here.project();
+    const expired = [old(31), old(32)];
+    await plant(here, project, expired, options);
+    // No byte is left for the log of deletions, and what cannot be logged does not go.
+    const fill = `rm -rf .history .trash; dd if=/dev/zero of=fill bs=1k 2>/dev/null || true`;
+    await inHistory(here, project, fill, {
+      env: { ...options.env, PI_SANDBOX_SESSIONS_RETENTION_DAYS: '0' },
+    });
+    const result = await start(project, { domain: 'full', env: options.env });
+    expect(result).toMatchObject({ exitCode: 0, stdout: 'ran\n' });
+    expect(result.stderr).toMatch(/warning: .*(no space left|full)/i);
+    const left = await inHistory(here, project, 'rm fill; find . -name "*old-*"', {
+      env: { ...options.env, PI_SANDBOX_SESSIONS_RETENTION_DAYS: '0' },
+    });
+    for (const { id } of expired) expect(left).toContain(id);
+    const again = await start(project, { domain: 'full', env: options.env });
+    expect(again.stderr).toContain('removed 2 session(s)');
+  });
+
   it('S11: what cannot be read stays, and what is no Session, and neither keeps the others', async () => {
     const project = here.project();
     const [unreadable, expired] = [old(60), old(61)];
@@ -207,11 +234,10 @@ describe('S11: a prune that fails keeps nobody from pi', () => {
       `chmod 000 ./${fileOf(unreadable)}; touch -d '90 days ago' notes.txt; ln -s /etc linked.jsonl; mkdir -p a/b`,
       { env: { PI_SANDBOX_SESSIONS_RETENTION_DAYS: '0' } },
     );
-    expect(await start(project)).toMatchObject({
-      exitCode: 0,
-      stdout: 'ran\n',
-      stderr: 'pi-sandbox: removed 1 session(s) older than 30 days\n',
-    });
+    const pruned = await start(project);
+    expect(pruned).toMatchObject({ exitCode: 0, stdout: 'ran\n' });
+    expect(pruned.stderr).toMatch(/^pi-sandbox: removed 1 session\(s\) older than 30 days\n/);
+    expect(pruned.stderr).toContain(`warning: the history's ${fileOf(unreadable)} could not be read`);
     const left = await inHistory(
       here,
       project,

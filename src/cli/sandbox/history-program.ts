@@ -94,11 +94,15 @@ export async function bytesOfHistory(
   if (sandbox !== undefined) {
     const session = await scene.engine.containers.exec(sandbox, { command: commandOf(request) });
     if (session.outcome === 'running') {
-      const errors = textOf(session.stderr);
-      await use(notSilent(session.stdout));
-      const exit = await session.exit();
-      const code = exit.outcome === 'exited' ? exit.code : 1;
-      return requireSuccess({ code, error: undefined, stderr: await errors });
+      const errors = textOf(session.stderr).catch(() => '');
+      try {
+        await use(notSilent(session.stdout));
+        const exit = await session.exit();
+        const code = exit.outcome === 'exited' ? exit.code : 1;
+        return requireSuccess({ code, error: undefined, stderr: await errors });
+      } finally {
+        session.disconnect();
+      }
     }
   }
   const command = ['/bin/sh', '-c', BYTES, 'history', history.domain, textOfRequest(request)];

@@ -56,6 +56,8 @@ export async function pruneBeforeStart(
       // The command on the host says its name before every line.
       tell(connection, 'info', line.replace(/^pi-sandbox: /, ''));
     }
+    const trouble = troubleOf(report);
+    if (trouble !== undefined) tell(connection, 'warning', trouble);
     if (report.interrupted) tell(connection, 'info', 'more Sessions have expired; the next start goes on');
     noteWhatWasDone(report, note);
     if (report.firstDeletion) await acknowledgeFirstDeletion(history);
@@ -69,11 +71,20 @@ export async function pruneBeforeStart(
   }
 }
 
+/** What should have gone or been looked at, and was not; what is no Session is for `sessions list` to report. */
+function troubleOf({ problems }: PruneReport): string | undefined {
+  const found = problems.items.filter(({ kind }) => kind === 'failed' || kind === 'unreadable');
+  const [first, ...others] = found;
+  if (first === undefined) return undefined;
+  const more = others.length === 0 ? '' : ` and ${others.length} more`;
+  return `the history's ${first.file}${more} could not be read or removed: ${first.reason}`;
+}
+
 function noteWhatWasDone(report: PruneReport, note: StartPrune['note']): void {
   const { total, removed, expiredTrash, problems, spared } = report;
-  const failed = problems.items.length + problems.omitted;
-  if (total === 0 && expiredTrash.count === 0 && failed === 0) return;
-  note('pruned', { removed: total, bytes: removed.bytes, expiredTrash: expiredTrash.count, spared, failed });
+  const left = problems.items.length + problems.omitted;
+  if (total === 0 && expiredTrash.count === 0 && left === 0) return;
+  note('pruned', { removed: total, bytes: removed.bytes, expiredTrash: expiredTrash.count, spared, left });
 }
 
 async function within<T>(milliseconds: number, work: Promise<T>): Promise<T> {

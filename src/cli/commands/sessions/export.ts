@@ -1,14 +1,11 @@
 /** `pi-sandbox sessions export` (S13). */
-import { createWriteStream } from 'node:fs';
-import { unlink } from 'node:fs/promises';
-import { pipeline } from 'node:stream/promises';
-import { hasCode, OperationError, UsageError } from '../../../lib/errors.ts';
-import { FileError } from '../../../lib/file-error.ts';
+import { OperationError, UsageError } from '../../../lib/errors.ts';
 import type { DomainHistory } from '../../sandbox/history-domains.ts';
 import { bytesOfHistory, type Request } from '../../sandbox/history-program.ts';
 import { info } from '../../ui/report.ts';
 import { bytes } from '../../ui/table.ts';
 import { locate } from './locate.ts';
+import { newFile } from './new-file.ts';
 import { nameOf } from './restore.ts';
 import { type SessionsOptions, type SessionsScene, withHistories } from './scene.ts';
 
@@ -32,9 +29,15 @@ export function sessionsExport(word: string | undefined, options: ExportOptions)
         yield piece;
       }
     };
-    await bytesOfHistory(scene, history, request, (content) => write(counted(content), options.output)).catch(
-      (error: unknown) => discard(error, options.output),
-    );
+    const file = options.output === undefined ? undefined : await newFile(options.output);
+    try {
+      await bytesOfHistory(scene, history, request, (content) =>
+        file === undefined ? print(counted(content)) : file.write(counted(content)),
+      );
+      await file?.finish();
+    } finally {
+      file?.discard();
+    }
     if (options.output !== undefined) info(`exported ${name}: ${options.output} (${bytes(count)})`);
     return 0;
   });
@@ -69,35 +72,19 @@ function requirePlace({ output }: ExportOptions): void {
   });
 }
 
-async function write(content: AsyncIterable<Buffer>, output: string | undefined): Promise<void> {
-  if (output === undefined) {
-    for await (const piece of content) {
-      if (!process.stdout.write(piece)) await drained();
-    }
-    return;
-  }
-  const file = createWriteStream(output, { flags: 'wx', mode: 0o600 });
-  try {
-    await pipeline(content, file);
-  } catch (error) {
-    if (!hasCode(error, 'EEXIST')) throw error;
-    throw new UsageError(`${output} is there already`, { hint: 'choose a name that is free' });
-  }
-}
-
-function drained(): Promise<void> {
-  return new Promise((resolve, reject) => {
-    process.stdout.once('drain', resolve).once('error', reject).once('close', resolve);
+/** To standard output, as long as that takes it: what is wrong with it is told where every verb's is. */
+async function print(content: AsyncIterable<Buffer>): Promise<void> {
+  const { stdout } = process;
+  let failed = false;
+  stdout.once('error', () => {
+    failed = true;
   });
-}
-
-/** Half a Session is none: nothing that looks like one stays. */
-async function discard(error: unknown, output: string | undefined): Promise<never> {
-  if (output !== undefined && !(error instanceof UsageError)) {
-    await unlink(output).catch(() => undefined);
-    if (hasCode(error, 'ENOENT', 'EACCES', 'ENOSPC', 'EISDIR', 'ENOTDIR')) {
-      throw new FileError('write', output, error);
+  for await (const piece of content) {
+    if (!stdout.write(piece)) {
+      await new Promise((resolve) =>
+        stdout.once('drain', resolve).once('error', resolve).once('close', resolve),
+      );
     }
+    if (failed) return;
   }
-  throw error;
 }
