@@ -11,6 +11,9 @@ import { SANDBOX_PROGRAMS } from './process/program.ts';
 import { loadPty } from './process/terminal-program.ts';
 import { runSupervisor } from './run-supervisor.ts';
 
+/** For the container of a root shell, which has volumes and no configuration. */
+const BARE = '--bare';
+
 async function main(): Promise<void> {
   if (process.argv[2] === '--warm') return warm();
   // Project files stay normal (rule 2); state files set their own modes.
@@ -26,6 +29,7 @@ async function main(): Promise<void> {
     stopGraceMs: 10_000,
     firstIdleMs: 60_000,
     closeMs: 5_000,
+    bare: process.argv[2] === BARE,
     first: standardStreams(),
   });
 }

@@ -34,6 +34,8 @@ export interface SupervisorSettings extends Place {
   stopGraceMs: number;
   /** Before any configuration has arrived, the container ends after this long with nothing alive. */
   firstIdleMs: number;
+  /** A root shell's container: it has no configuration, is set up in no way, and ends with its first program (S15). */
+  bare?: boolean;
   /** The last steps of an end, each of them, get this long: a disk that hangs must not keep the container. */
   closeMs: number;
 }
@@ -182,6 +184,7 @@ export class Supervisor {
       this.running.delete(running);
       settle();
       this.living.remove(client);
+      if (this.settings.bare === true) void this.end('its program has ended');
     }
   }
 
@@ -203,7 +206,7 @@ export class Supervisor {
   /** The entrypoint's work: the per-container part once, the merge with every start that brings one. */
   private async prepare(connection: FrameConnection, request: RunRequest): Promise<void> {
     if (request.merge === undefined) {
-      if (this.state === undefined)
+      if (this.state === undefined && this.settings.bare !== true)
         throw new Error('the first request of a sandbox must bring its configuration');
       return;
     }

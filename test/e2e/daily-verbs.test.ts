@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Installation, installation } from '../setup/installation.ts';
 import { eventually, inspect, sandboxes, sandboxOf } from '../setup/look.ts';
+import { terminal } from '../setup/terminal.ts';
 
 let here: Installation;
 let project: string;
@@ -123,5 +124,43 @@ describe('S15: stop --when-idle', () => {
     expect(joined).toMatchObject({ exitCode: 0, stdout: 'joined\n' });
     expect(await exit).toEqual([0, null]);
     await eventually('the end', async () => (await sandboxes(here, busy)).length === 0);
+  });
+});
+
+describe('S15: shell --root', () => {
+  it('S15: is root on the domain’s volumes in a container of its own, with nothing of the host, and leaves nothing', async () => {
+    const script = `id -u; grep CapEff /proc/self/status; ls -A / | grep -c . >/dev/null; ls ${project} 2>&1; touch /opt/x 2>&1
+      stat -c %u /home/pi/.pi/domain /home/pi/.pi/agent/sessions /run/pi-agent-state; ls /sys/class/net; exit 3`;
+    const result = await here.run(['shell', '--root', project, '--', 'sh', '-c', script]);
+    expect(result.exitCode).toBe(3);
+    expect(result.stderr).toContain('run nothing that a session may have put there');
+    const [uid, capabilities, listed, written, ...rest] = result.stdout.trimEnd().split('\n');
+    expect([uid, capabilities]).toEqual(['0', 'CapEff:\t000000000000000b']);
+    expect(listed).toContain('No such file');
+    expect(written).toContain('Read-only file system');
+    expect(rest).toEqual([...Array(3).fill(String(here.owner.uid)), 'lo']);
+    expect(await sandboxes(here, project)).toHaveLength(1);
+    expect((await here.leftovers()).filter((line) => line.startsWith('container '))).toHaveLength(1);
+  });
+
+  it('S15: in a terminal it is a bash that reads no start-up file of a session', async () => {
+    await here.run(['exec', project, '--', 'sh', '-c', 'echo "echo evil" >> ~/.bashrc']);
+    const window = terminal(process.execPath, [here.cli, 'shell', '--root', project], {
+      env: here.env,
+      cwd: project,
+    });
+    await window.shows(/root:.*#$/m);
+    window.type('whoami; tput cols; exit 4\r');
+    expect(await window.exited()).toBe(4);
+    expect(window.screen()).not.toContain('evil');
+    expect(window.screen()).toContain('80');
+  });
+
+  it('S15: a domain without volumes has nothing to look at', async () => {
+    const result = await here.run(['shell', '--root', project, '--', 'true'], {
+      env: { PI_SANDBOX_DOMAINS: 'fresh', PI_SANDBOX_DEFAULT_DOMAIN: 'fresh' },
+    });
+    expect(result).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(result.stderr).toContain('domain fresh has no volumes yet');
   });
 });

@@ -6,8 +6,10 @@ import { isTerminal } from './start.ts';
 export function shell(
   project: string | undefined,
   command: string[],
-  options: StartOptions,
+  options: StartOptions & { root?: boolean },
 ): Promise<number> {
+  if (options.root === true)
+    return import('./shell-root.ts').then((module) => module.shellAsRoot(project, command, options));
   const program = command.length > 0 ? 'command' : 'shell';
   return runInSandbox(project, { program, arguments: command, terminal: isTerminal() }, options);
 }

@@ -61,9 +61,17 @@ export function addSandboxVerbs({ program, runs, rest }: Grammar): void {
 
   sandboxOptions(program.command('shell').argument('[project]', PROJECT))
     .description('open a shell in the sandbox, or run a command there')
-    .addHelpText('after', examples('shell', 'shell ~/work/shop -- git log --oneline -5'))
+    .option('--root', "be root in a container of its own with the domain's volumes, to look and to repair")
+    .addHelpText(
+      'after',
+      examples(
+        'shell',
+        'shell ~/work/shop -- git log --oneline -5',
+        'shell --root -- du -sh /home/pi/.pi/domain',
+      ),
+    )
     .action(
-      runs(async (argument, options: { build: boolean }) =>
+      runs(async (argument, options: { build: boolean; root?: boolean }) =>
         (await import('../commands/shell.ts')).shell(argument, [...rest], options),
       ),
     );
