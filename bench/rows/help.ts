@@ -5,10 +5,9 @@ import type { BenchWorld } from '../world.ts';
 
 export const help: RowMaker = async (world) => {
   const baseline = side(world, 'node -e 0', { file: process.execPath, words: ['-e', '0'] });
-  // `sessions list` is still to come; `ps` is the listing there is.
   const rows: [string, string[]][] = [
     ['B4', ['--help']],
-    ['B4b', ['ps', '--help']],
+    ['B4b', ['sessions', 'list', '--help']],
   ];
   return rows.map(
     ([id, words]): Row => ({
