@@ -133,6 +133,9 @@ describe('S13: sessions list', () => {
     expect((await list('--sessions')).work?.sessions.find(({ id }) => id === 'running')).toMatchObject({
       open: true,
     });
+    const removed = await here.run(['sessions', 'rm', 'running']);
+    expect(removed).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(removed.stderr).toContain('--force');
     pi.stdin.end();
     await inHistory(here, work, `rm ./--p-shop--/torn.jsonl ./*/*_running.jsonl`);
   });

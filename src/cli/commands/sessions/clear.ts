@@ -1,6 +1,6 @@
 /** `pi-sandbox sessions clear` (S13). */
 import { UsageError } from '../../../lib/errors.ts';
-import { chosenDomain, type DomainHistory } from '../../sandbox/history-domains.ts';
+import { chosenDomain, type DomainHistory, domainHistories } from '../../sandbox/history-domains.ts';
 import { askHistories } from '../../sandbox/history-program.ts';
 import { confirm } from '../../ui/prompt.ts';
 import { bytes } from '../../ui/table.ts';
@@ -26,6 +26,9 @@ export function sessionsClear(word: string, options: ClearOptions): Promise<numb
     process.stderr.write(`pi-sandbox: ${what}\n`);
     const question = `Delete all history of ${history.domain} for good?`;
     if (!(await confirm(question, '--yes', options.yes))) return 1;
+    // The answer may have taken minutes.
+    const now = await domainHistories(scene.engine, scene.config);
+    if (!force) requireNoSandbox(chosenDomain(now, word));
     const answers = await askHistories(scene, [history], () => ({ verb: 'clear', force }));
     for (const report of answers.flatMap(({ lines }) => only(lines, 'cleared'))) {
       const { sessions: cleared, trash, problems } = report;
