@@ -21,7 +21,7 @@ import { Relays } from './relay/relays.ts';
 import { answer, finish, refusal, reply, tell } from './replies.ts';
 import { fullVolumes } from './room.ts';
 import { relay, startProgram } from './run-request.ts';
-import { type Place, SandboxState } from './sandbox-state.ts';
+import { ForeignVolumeError, type Place, SandboxState } from './sandbox-state.ts';
 import { receiveMerge } from './setup/merge-receiver.ts';
 import { describeChanges, keptChanges, sessionChanges } from './setup/session-changes.ts';
 
@@ -175,8 +175,9 @@ export class Supervisor {
       await this.relayToEnd(connection, request, program);
     } catch (error) {
       await answer(connection, refusal(error));
-      // A container that never came to be is of no use to the next start either.
-      const last = this.living.list().length === 1;
+      // A container that never came to be is of no use to the next start either, unless only its volumes are not ready:
+      // whoever is told so prepares them and comes again, and one container is enough for that (S14).
+      const last = this.living.list().length === 1 && !(error instanceof ForeignVolumeError);
       if (this.state === undefined && last) void this.end(`set-up failed: ${messageOf(error)}`);
     } finally {
       void pipes?.remove();

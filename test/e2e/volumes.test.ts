@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Installation, installation } from '../setup/installation.ts';
-import { eventually, inspect, sandboxOf } from '../setup/look.ts';
+import { eventually, inspect, sandboxes, sandboxOf } from '../setup/look.ts';
 
 let here: Installation;
 let project: string;
@@ -136,8 +136,15 @@ describe('S1: the volumes', () => {
       // As an engine leaves one that was mounted once without being prepared.
       await onVolume(name, 'chown 0:0 .');
     }
-    const result = await shell('touch ~/works && stat -c %u ~/works', ['--domain', 'half']);
+    const since = String(Date.now() / 1_000);
+    const memory = ['--memory', '300m', '--domain', 'half'];
+    const result = await shell('touch ~/works && stat -c %u ~/works', memory);
     expect(result).toMatchObject({ exitCode: 0, stdout: `${uid}\n` });
+    // In the first sandbox, which waits for its volumes, and not in a second one.
+    const started = ['--filter', 'event=start', '--filter', 'label=pi-sandbox.role=sandbox'];
+    const until = ['--since', since, '--until', String(Date.now() / 1_000)];
+    const ours = [...started, '--filter', `label=pi-sandbox.prefix=${here.prefix}`];
+    expect((await here.engine.command(['events', ...until, ...ours])).split('\n')).toHaveLength(1);
   });
 
   it('S1: a prefix is another world', async () => {
@@ -164,6 +171,7 @@ describe('S2: whose the volumes are', () => {
     expect(refused.exitCode).toBe(1);
     expect(refused.stderr).toContain('belongs to uid 4242');
     expect(refused.stderr).toContain(`pi-sandbox volumes chown ${owner}`);
+    expect(await sandboxes(here, project)).toEqual([]);
     const unanswered = await here.run(['volumes', 'chown', owner]);
     expect(unanswered.exitCode).toBe(2);
     expect(unanswered.stderr).toContain('--yes');

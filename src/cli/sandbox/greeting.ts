@@ -120,6 +120,16 @@ export function readToken(streams: ProgramStreams): Promise<string | undefined> 
   });
 }
 
+/** Keeps the first bytes of what a program says on standard error, for the message if it fails. */
+export function collectErrors(streams: Pick<ProgramStreams, 'stderr'>): () => string {
+  let text = '';
+  streams.stderr.on('data', (chunk: Buffer) => {
+    if (text.length < 4_096) text += chunk.toString('utf8');
+  });
+  streams.stderr.on('error', () => undefined);
+  return () => text.trim().replace(/^pi-sandbox: /, '');
+}
+
 function otherProtocol(version: string): UsageError {
   return new UsageError(
     `the running sandbox was started by version ${version}, which this command cannot talk to`,

@@ -1,9 +1,17 @@
-import type { CreateResult, Engine, ExecSession } from '../../engine/index.ts';
+import type { CreateResult, Engine } from '../../engine/index.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { OperationError, TimeoutError, UsageError } from '../../lib/errors.ts';
 import type { FrameConnection } from '../../wire/index.ts';
 import { type ContainerOptions, containerSpec } from './container-spec.ts';
-import { ANSWER_MS, noAnswer, type Opening, open, readToken, SandboxRefusedError } from './greeting.ts';
+import {
+  ANSWER_MS,
+  collectErrors,
+  noAnswer,
+  type Opening,
+  open,
+  readToken,
+  SandboxRefusedError,
+} from './greeting.ts';
 import { removeWhenInterrupted } from './interruption.ts';
 import { ensureNetwork } from './network.ts';
 import type { Sandbox } from './sandbox.ts';
@@ -43,8 +51,14 @@ export interface OpenedSandbox {
 }
 
 type Attempt = OpenedSandbox | { again: string };
-/** When this start first met a container, by its id. Milliseconds of the monotonic clock. */
-type FirstSeen = Map<string, number>;
+
+/** What this start knows of the containers that it has met. */
+interface Met {
+  /** When it first met one that was not its own, by its id. Milliseconds of the monotonic clock. */
+  firstSeen: Map<string, number>;
+  /** The id of the one that it has started itself, and which waits for its volumes. */
+  own?: string;
+}
 
 const IMAGE_BUILT = 'image built';
 
@@ -64,7 +78,7 @@ export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
   let [volumes, network]: [boolean, string | undefined] = await asked;
   let prepared = false;
   let built = false;
-  const firstSeen: FirstSeen = new Map();
+  const met: Met = { firstSeen: new Map() };
   // The user may still be asked for consent to the project's configuration.
   await plan.options;
   let deadline = clock.monotonic() + DEADLINE_MS;
@@ -76,11 +90,14 @@ export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
       prepared = true;
     }
     network ??= await networkOf(plan);
-    const attempt = await create(plan, network ?? '', firstSeen).catch((error: unknown) => {
-      // A start that was killed between making the volumes and preparing them: do it now, and say no the next time.
-      if (!(error instanceof SandboxRefusedError && error.foreignVolume) || prepared) throw error;
-      volumes = false;
-      return { again: 'volumes not prepared' };
+    const attempt = await create(plan, network ?? '', met).catch(async (error: unknown) => {
+      if (isUnprepared(error) && !prepared) {
+        // Another start is about to prepare them, or was killed before: do it now. The sandbox waits for it.
+        volumes = false;
+        return { again: 'volumes not prepared' };
+      }
+      if (met.own !== undefined) await remove(engine, met.own);
+      throw error;
     });
     if ('connection' in attempt) return attempt;
     plan.debug(attempt.again);
@@ -103,7 +120,7 @@ export async function join(
   const { engine, sandbox, onlyForNew } = plan;
   const session = await engine.containers.exec(sandbox.name, { command: [BRIDGE] });
   if (session.outcome !== 'running') return { again: `join: ${session.message}` };
-  const errors = collect(session);
+  const errors = collectErrors(session);
   let late = false;
   const timer = setTimeout(() => {
     late = true;
@@ -130,7 +147,15 @@ export async function join(
   return { connection: greeting.connection, joined: true };
 }
 
-async function create(plan: StartPlan, network: string, firstSeen: FirstSeen): Promise<Attempt> {
+function isUnprepared(error: unknown): boolean {
+  return error instanceof SandboxRefusedError && error.foreignVolume;
+}
+
+async function remove(engine: Engine, id: string): Promise<void> {
+  await engine.containers.remove(id, { force: true }).catch(() => undefined);
+}
+
+async function create(plan: StartPlan, network: string, met: Met): Promise<Attempt> {
   const { engine, sandbox } = plan;
   const options = await plan.options;
   const spec = containerSpec(
@@ -146,8 +171,8 @@ async function create(plan: StartPlan, network: string, firstSeen: FirstSeen): P
   );
   try {
     const created = await creating;
-    if (created.outcome === 'created') return await startCreated(plan, created.id);
-    return await instead(plan, created.outcome, firstSeen);
+    if (created.outcome === 'created') return await startCreated(plan, created.id, met);
+    return await instead(plan, created.outcome, met);
   } finally {
     release();
   }
@@ -157,7 +182,7 @@ async function create(plan: StartPlan, network: string, firstSeen: FirstSeen): P
 async function instead(
   plan: StartPlan,
   outcome: Exclude<CreateResult['outcome'], 'created'>,
-  firstSeen: FirstSeen,
+  met: Met,
 ): Promise<Attempt> {
   switch (outcome) {
     case 'no-such-image':
@@ -166,17 +191,17 @@ async function instead(
     case 'no-such-network':
       return { again: 'no-such-network' };
     case 'conflict':
-      return joinOrClear(plan, firstSeen);
+      return joinOrClear(plan, met);
   }
 }
 
 /** The container is ours: attach before it starts, so that nothing is missed, and speak to it directly. */
-async function startCreated(plan: StartPlan, id: string): Promise<Attempt> {
+async function startCreated(plan: StartPlan, id: string, met: Met): Promise<Attempt> {
   const { engine } = plan;
   try {
     const streams = await engine.containers.attach(id).catch((error: unknown) => ifGone(engine, id, error));
     if (streams === undefined) return { again: 'gone' };
-    const errors = collect(streams);
+    const errors = collectErrors(streams);
     const started = await engine.containers.start(id);
     if (started.outcome !== 'started' && started.outcome !== 'already-started') {
       streams.disconnect();
@@ -188,7 +213,9 @@ async function startCreated(plan: StartPlan, id: string): Promise<Attempt> {
     if (greeting.answer === 'lost' && errors() !== '') throw new OperationError(errors());
     return { again: greeting.answer };
   } catch (error) {
-    await engine.containers.remove(id, { force: true }).catch(() => undefined);
+    // Only its volumes are not ready, and others may have found it already: there must not be a second one for that.
+    if (isUnprepared(error)) met.own = id;
+    else await remove(engine, id);
     throw error;
   }
 }
@@ -199,11 +226,11 @@ async function ifGone(engine: Engine, id: string, error: unknown): Promise<undef
 }
 
 /** Somebody else's container has the name: join it, or clear away what is left of one. */
-async function joinOrClear(plan: StartPlan, firstSeen: FirstSeen): Promise<Attempt> {
+async function joinOrClear(plan: StartPlan, { firstSeen, own }: Met): Promise<Attempt> {
   const { engine, sandbox, clock } = plan;
   const found = await engine.containers.inspect(sandbox.name);
   if (found === undefined) return { again: 'gone' };
-  if (found.state === 'running') return join(plan);
+  if (found.state === 'running') return join(found.id === own ? { ...plan, onlyForNew: [] } : plan);
   if (found.state === 'paused') {
     throw new OperationError(`the sandbox ${sandbox.name} is paused`, {
       hint: `unpause it (docker unpause ${sandbox.name}), or end it: pi-sandbox stop ${sandbox.project.display}`,
@@ -226,14 +253,4 @@ async function createVolumesOrBuild(plan: StartPlan): Promise<void> {
 
 async function networkOf(plan: StartPlan): Promise<string> {
   return plan.network === 'none' ? '' : ensureNetwork(plan.engine, plan.sandbox);
-}
-
-/** Keeps the first bytes of what a program says on standard error, for the message if it fails. */
-function collect(streams: Pick<ExecSession, 'stderr'>): () => string {
-  let text = '';
-  streams.stderr.on('data', (chunk: Buffer) => {
-    if (text.length < 4_096) text += chunk.toString('utf8');
-  });
-  streams.stderr.on('error', () => undefined);
-  return () => text.trim().replace(/^pi-sandbox: /, '');
 }

@@ -16,18 +16,22 @@ const TARGETS = {
 };
 
 /**
- * Prepares empty volumes for a user: the root directory's owner and the marker. A volume that holds any file and no
- * marker was made by somebody else and is adopted as it is (S1). What lies in the shared volume from the time when all
- * history was there is nobody's to read in a sandbox, whichever domain it belongs to, until it is migrated (S12).
+ * Prepares empty volumes for a user: the root directory's owner and the marker. The marker comes first, for an engine
+ * gives an empty volume the image's owner at any mount, and gets its own owner last: until then the next start does it
+ * again. A volume that holds any other file was prepared, or made by somebody else and is adopted as it is (S1). What
+ * lies in the shared volume from the time when all history was there is nobody's to read in a sandbox, whichever domain
+ * it belongs to, until it is migrated (S12).
  * Arguments: owner, then one directory each.
  */
 const PREPARE = `
 set -eu
 owner=$1; shift
 for root in "$@"; do
-  if [ ! -e "$root/${VOLUME_MARKER}" ] && [ -z "$(find "$root" -xdev -mindepth 1 ! -type d -print -quit)" ]; then
+  marker=$root/${VOLUME_MARKER}
+  if [ -z "$(find "$root" -xdev -mindepth 1 ! -type d ! \\( -path "$marker" -uid 0 \\) -print -quit)" ]; then
+    : > "$marker"
     chown -h "$owner" "$root"; chmod 0700 "$root"
-    touch "$root/${VOLUME_MARKER}"; chown -h "$owner" "$root/${VOLUME_MARKER}"
+    chown -h "$owner" "$marker"
   fi
   case $root in */agent-state)
     legacy=$root/.pi/agent/sessions

@@ -66,16 +66,22 @@ describe('a first start', () => {
     expect(stdout.toString()).toContain(`pi:x:${OWN.uid}:${OWN.gid}:pi:${home}:/bin/bash`);
   });
 
-  it('S2: a volume of another uid is refused, with the repair', async ({ skip }) => {
+  it('S2, S14: a volume of another uid is refused, with the repair, and waited for', async ({ skip }) => {
     if (OWN.uid !== 0) skip('only root can give a directory away');
     const roots = makeRoots();
     const { chownSync } = await import('node:fs');
     chownSync(roots.domain, 4_711, 4_711);
-    const sandbox = startSandbox({ roots });
+    const sandbox = startSandbox({ roots, times: { firstIdleMs: 700 } });
     await greetSupervisor(sandbox.first);
     const reply = await ask(sandbox.first, runRequest(['true']), await mergeOf());
     expect(reply).toMatchObject({ answer: 'refused', reason: 'foreign-volume' });
     expect(JSON.stringify(reply)).toContain('pi-sandbox volumes chown');
+    // Whoever repairs it finds the same container.
+    chownSync(roots.domain, OWN.uid, OWN.gid);
+    const again = await sandbox.join();
+    expect(await ask(again, runRequest(['true']), await mergeOf())).toEqual({ answer: 'accepted' });
+    again.destroy();
+    sandbox.child.kill('SIGTERM');
     expect(await sandbox.exit).toBe(0);
   });
 
