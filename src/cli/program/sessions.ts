@@ -54,8 +54,10 @@ export function addSessionVerbs({ program, runs }: Grammar): void {
     );
 
   addDeletingVerbs(sessions, runs);
+  addTrashVerbs(sessions, runs);
 }
 
+/** What deletes many at once. */
 function addDeletingVerbs(sessions: Command, runs: Runs): void {
   sessions
     .command('prune')
@@ -84,7 +86,10 @@ function addDeletingVerbs(sessions: Command, runs: Runs): void {
         (await import('../commands/sessions/clear.ts')).sessionsClear(argument, options),
       ),
     );
+}
 
+/** Into the trash, out of it, and what was there. */
+function addTrashVerbs(sessions: Command, runs: Runs): void {
   sessions
     .command('restore')
     .argument('<session>', SESSION)
