@@ -23,6 +23,7 @@ export class Living {
   private readonly onIdle: () => void;
   private idleMs: number;
   private waiting: AbortController | undefined;
+  private ends = false;
 
   constructor(clock: Clock, idleMs: number, onIdle: () => void) {
     this.clock = clock;
@@ -44,8 +45,15 @@ export class Living {
 
   /** A join brings new configuration, and with it perhaps another idle time. */
   setIdle(milliseconds: number): void {
+    if (this.ends) return;
     this.idleMs = milliseconds;
     if (this.things.size === 0) this.startTimer();
+  }
+
+  /** From now on the moment in which nothing lives is the end, whatever configuration still comes (S15). */
+  endWhenIdle(): void {
+    this.setIdle(0);
+    this.ends = true;
   }
 
   list(): LivingThing[] {

@@ -1,6 +1,5 @@
 import { pathsOf } from '../agent-dir/index.ts';
 import { messageOf } from '../lib/errors.ts';
-import { missingPackages } from '../pi/index.ts';
 import type {
   FrameConnection,
   OpenRequest,
@@ -8,11 +7,11 @@ import type {
   RelayRequest,
   RunRequest,
 } from '../wire/index.ts';
-import { pruneBeforeStart } from './history/start-prune.ts';
 import { inTime } from './in-time.ts';
 import { Living } from './living.ts';
 import { sendLogs } from './log-request.ts';
 import { memoryUse } from './memory.ts';
+import { Preparation } from './preparation.ts';
 import { makePipes } from './process/pipes.ts';
 import { type ProgramPlaces, type RunningProgram, signalOne } from './process/program.ts';
 import { strayProcesses } from './processes.ts';
@@ -21,11 +20,7 @@ import { Relays } from './relay/relays.ts';
 import { answer, finish, refusal, reply, tell } from './replies.ts';
 import { fullVolumes } from './room.ts';
 import { relay, startProgram } from './run-request.ts';
-import { ForeignVolumeError, type Place, SandboxState } from './sandbox-state.ts';
-import { receiveMerge } from './setup/merge-receiver.ts';
-import { describeChanges, keptChanges, sessionChanges } from './setup/session-changes.ts';
-
-const MINUTE_MS = 60_000;
+import { ForeignVolumeError, type Place } from './sandbox-state.ts';
 
 export interface SupervisorSettings extends Place {
   version: string;
@@ -58,12 +53,8 @@ export class Supervisor {
   private readonly living: Living;
   private readonly running = new Set<Running>();
   private readonly relays: Relays;
-  private state: SandboxState | undefined;
-  /** Set-up and merges happen one after the other, however many starts come at once. */
-  private preparing: Promise<void> = Promise.resolve();
+  private readonly preparation: Preparation;
   private ending: Promise<void> | undefined;
-  /** Asked for once, no later configuration takes it back (S15). */
-  private stopWhenIdle = false;
 
   constructor(settings: SupervisorSettings) {
     this.settings = settings;
@@ -74,6 +65,7 @@ export class Supervisor {
       clock: settings.clock,
       note: (event, facts) => this.note(event, facts),
     });
+    this.preparation = new Preparation(settings, this.living, () => this.ending !== undefined);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.ended = promise;
     this.settleEnded = resolve;
@@ -95,17 +87,16 @@ export class Supervisor {
       case 'status':
         return answer(connection, { answer: 'accepted', value: this.status() });
       case 'logs':
-        await inTime(this.settings.closeMs, Promise.resolve(this.state?.log.flush()));
-        return sendLogs(connection, this.state?.log.path, request);
+        await inTime(this.settings.closeMs, Promise.resolve(this.preparation.state?.log.flush()));
+        return sendLogs(connection, this.preparation.state?.log.path, request);
       case 'stop-when-idle':
-        this.stopWhenIdle = true;
         await answer(connection, { answer: 'accepted', value: this.status() });
-        this.living.setIdle(0);
+        this.living.endWhenIdle();
         return;
       case 'relay':
         return this.relay(connection, request);
       case 'changes':
-        return this.answerChanges(connection);
+        return this.preparation.answerChanges(connection);
       case 'listeners':
         return answer(connection, { answer: 'accepted', value: listeners() });
       case 'stop':
@@ -116,7 +107,7 @@ export class Supervisor {
 
   /** A line for the sandbox's log, if there is one yet. */
   note(event: string, facts: Record<string, unknown>): void {
-    this.state?.log.write(event, facts);
+    this.preparation.state?.log.write(event, facts);
   }
 
   /** Ends everything that lives, gives it time to save, writes the last log line, and lets the container go. */
@@ -138,10 +129,10 @@ export class Supervisor {
     const all = Promise.all([...this.running].map(({ ended }) => ended));
     const saved = await inTime(stopGraceMs, all);
     if (saved !== 'done') this.note('not-ended', { reason: saved, after: stopGraceMs });
-    const closed = await inTime(closeMs, Promise.resolve(this.state?.close()));
+    const closed = await inTime(closeMs, Promise.resolve(this.preparation.state?.close()));
     if (closed !== 'done') this.note('not-closed', { reason: closed });
     this.note('ended', { reason });
-    await inTime(closeMs, Promise.resolve(this.state?.log.flush()));
+    await inTime(closeMs, Promise.resolve(this.preparation.state?.log.flush()));
   }
 
   private async run(connection: FrameConnection, request: RunRequest): Promise<void> {
@@ -153,11 +144,10 @@ export class Supervisor {
     const { socketDirectory } = pathsOf(this.settings.roots);
     const pipes = request.terminal === undefined ? makePipes(socketDirectory) : undefined;
     try {
-      await this.prepare(connection, request);
-      await this.prune(connection, request);
+      await this.preparation.prepare(connection, request);
       // The end may have begun while the configuration came; if it begins later, the program is asked to end below.
       if (this.ending !== undefined) return await answer(connection, { answer: 'closing' });
-      release = this.state?.useMerge() ?? release;
+      release = this.preparation.state?.useMerge() ?? release;
       await this.relays.offer(request.services ?? []);
       const program = await startProgram(
         connection,
@@ -178,7 +168,7 @@ export class Supervisor {
       // A container that never came to be is of no use to the next start either, unless only its volumes are not ready:
       // whoever is told so prepares them and comes again, and one container is enough for that (S14).
       const last = this.living.list().length === 1 && !(error instanceof ForeignVolumeError);
-      if (this.state === undefined && last) void this.end(`set-up failed: ${messageOf(error)}`);
+      if (this.preparation.state === undefined && last) void this.end(`set-up failed: ${messageOf(error)}`);
     } finally {
       void pipes?.remove();
       release();
@@ -197,81 +187,26 @@ export class Supervisor {
     this.note('started', { id: request.id, program: request.program, pid: program.pid });
     const exited = await relay(connection, program, request.program === 'pi');
     this.note('exited', { id: request.id, ...exited });
-    if (request.program !== 'command') await this.tellChanges(connection);
+    if (request.program !== 'command') await this.preparation.tellChanges(connection);
     const full = exited.code === 0 ? undefined : fullVolumes(this.settings.roots);
     if (full !== undefined) tell(connection, 'warning', full);
     connection.send({ type: 'exited', value: exited });
     await finish(connection);
   }
 
-  /** The entrypoint's work: the per-container part once, the merge with every start that brings one. */
-  private async prepare(connection: FrameConnection, request: RunRequest): Promise<void> {
-    if (request.merge === undefined) {
-      if (this.state === undefined && this.settings.bare !== true)
-        throw new Error('the first request of a sandbox must bring its configuration');
-      return;
-    }
-    const { sha256 } = request.merge;
-    const tar = await receiveMerge(connection, request.merge);
-    const turn = this.preparing.then(() => this.publish(connection, tar, sha256));
-    this.preparing = turn.catch(() => undefined);
-    await turn;
-  }
-
-  private async publish(connection: FrameConnection, tar: Buffer, sha256: string): Promise<void> {
-    if (this.ending !== undefined) return;
-    if (this.state === undefined) {
-      this.state = await SandboxState.setUp(this.settings, tar, sha256);
-    } else {
-      await this.tellChanges(connection);
-      const replaced = await this.state.replaceMerge(tar, sha256);
-      const others = this.living.list().filter(({ kind }) => kind === 'session').length;
-      if (replaced && others > 0) {
-        const text = `the configuration has changed; ${others} running session(s) keep what they read`;
-        tell(connection, 'info', text);
-      }
-    }
-    if (!this.stopWhenIdle) this.living.setIdle(this.state.merge.config.idleStopMinutes * MINUTE_MS);
-  }
-
-  /** With every start, whatever it starts: pi, a shell, or a command (S11). */
-  private async prune(connection: FrameConnection, request: RunRequest): Promise<void> {
-    if (this.state === undefined || request.merge === undefined) return;
-    const { roots, clock } = this.settings;
-    const { config } = this.state.merge;
-    await pruneBeforeStart({ roots, config, clock, note: this.note.bind(this) }, connection, request);
-  }
-
   private environmentOf(request: RunRequest): NodeJS.ProcessEnv {
-    const sources = this.state?.merge.config.packages ?? [];
-    // pi installs what is missing, and only then has business on the network beside the model's (S8).
-    const missing = missingPackages(pathsOf(this.settings.roots).agent, sources);
-    const offline = missing.length === 0 ? { PI_OFFLINE: '1' } : {};
-    return { ...process.env, ...offline, ...this.relays.environment(), ...request.environment };
-  }
-
-  private async answerChanges(connection: FrameConnection): Promise<void> {
-    try {
-      const { state } = this;
-      const value = state === undefined ? [] : await keptChanges(this.settings.roots, state.merge);
-      await answer(connection, { answer: 'accepted', value });
-    } catch (error) {
-      await answer(connection, refusal(error));
-    }
-  }
-
-  private async tellChanges(connection: FrameConnection): Promise<void> {
-    if (this.state === undefined) return;
-    const line = describeChanges(await sessionChanges(this.settings.roots, this.state.merge));
-    if (line === undefined) return;
-    this.note('configuration-changed', { what: line });
-    tell(connection, 'info', line);
+    return {
+      ...process.env,
+      ...this.preparation.environment(),
+      ...this.relays.environment(),
+      ...request.environment,
+    };
   }
 
   private async present(connection: FrameConnection, request: PresenceRequest): Promise<void> {
     const { kind, id, name, pid } = request;
     const thing = this.living.add({ kind, id, pid, ...(name === undefined ? {} : { name }) });
-    const release = this.state?.useMerge();
+    const release = this.preparation.state?.useMerge();
     const running = { pid, ended: connection.closed, stop: () => void signalOne(pid, 'SIGTERM') };
     this.running.add(running);
     connection.onFrame(() => undefined);

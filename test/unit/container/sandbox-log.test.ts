@@ -111,6 +111,8 @@ describe('a request for the log', () => {
   it('S14: a log that was rotated goes on in front of the current one', async () => {
     const sandbox = await runningSandbox();
     await runIn(sandbox, ['true']);
+    // What the supervisor still has to write is written before it answers.
+    await logs(sandbox, 1);
     const path = `${pathsOf(sandbox.roots).sandboxLogs}/box.jsonl`;
     execFileSync('mv', [path, `${path}.1`]);
     const older = readFileSync(`${path}.1`, 'utf8').trim().split('\n');
