@@ -14,6 +14,7 @@ import { memoryUse } from './memory.ts';
 import { Preparation } from './preparation.ts';
 import { makePipes } from './process/pipes.ts';
 import { type ProgramPlaces, type RunningProgram, signalOne } from './process/program.ts';
+import { terminalVariables } from './process/terminal-description.ts';
 import { strayProcesses } from './processes.ts';
 import { listeners } from './relay/listeners.ts';
 import { Relays } from './relay/relays.ts';
@@ -38,7 +39,6 @@ export interface SupervisorSettings extends Place {
 /** What is to end before the sandbox does: a client's program, or a process that announced itself. */
 interface Running {
   ended: Promise<unknown>;
-  /** Asks it to end and to save its work. */
   stop: () => void;
   pid?: number;
 }
@@ -200,6 +200,7 @@ export class Supervisor {
       ...this.preparation.environment(),
       ...this.relays.environment(),
       ...request.environment,
+      ...terminalVariables(request, this.settings.roots.memory),
     };
   }
 

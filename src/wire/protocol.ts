@@ -48,6 +48,17 @@ export type MergeAnnouncement = z.infer<typeof MergeAnnouncement>;
 export const RelayService = z.enum(['ssh-agent', 'git-credentials']);
 export type RelayService = z.infer<typeof RelayService>;
 
+/** A terminal's name, which is also a file's. */
+export const TERMINAL_NAME = /^[A-Za-z0-9][A-Za-z0-9+._-]{0,63}$/;
+
+/** The compiled description of the user's terminal, for one that the image does not know (S20). */
+export const TerminalDescription = z.object({
+  name: z.string().check(z.regex(TERMINAL_NAME)),
+  /** Base 64. */
+  content: z.string().check(z.maxLength(64 * 1024)),
+});
+export type TerminalDescription = z.infer<typeof TerminalDescription>;
+
 export const RunRequest = z.object({
   verb: z.literal('run'),
   /** Random, chosen by the client: how it names this process in later requests and messages. */
@@ -60,6 +71,7 @@ export const RunRequest = z.object({
   environment: z.record(z.string(), text),
   /** Present: the process gets a pseudo-terminal of this size. Absent: pipes, byte for byte. */
   terminal: z.optional(TerminalSize),
+  terminalDescription: z.optional(TerminalDescription),
   /** Present: replace the sandbox's merged configuration before the process starts (S8). */
   merge: z.optional(MergeAnnouncement),
   /** What this program and later ones may reach through a relay, which the host opens at the same time (S10). */

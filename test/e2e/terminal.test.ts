@@ -1,3 +1,6 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Installation, installation } from '../setup/installation.ts';
 import { eventually, processesOf, sandboxes, sandboxOf } from '../setup/look.ts';
@@ -222,6 +225,31 @@ describe('S15, S20: a shell in the user’s terminal', () => {
     const window = run(['shell', '--env', 'MINE=yes', project, '--', 'sh', '-c', print], { env });
     await window.shows('screen-256color,truecolor,C.UTF-8,Asia/Tokyo,yes');
     expect(await window.exited()).toBe(0);
+  });
+
+  it('S20: a terminal that the image does not know brings its description, and one that nobody knows is taken for the common one', async () => {
+    const database = mkdtempSync(join(here.directory, 'terminfo-'));
+    const source = execFileSync('infocmp', ['xterm-256color'], { encoding: 'utf8' });
+    const own = source
+      .replace(/^xterm-256color[^,]*,/m, 'my-own-term,')
+      .replace(/colors#[^,]*,/, 'colors#123,');
+    execFileSync('tic', ['-x', '-o', database, '-'], { input: own });
+    for (const [env, shown] of [
+      [{ TERM: 'my-own-term', TERMINFO: database }, 'my-own-term 123'],
+      [{ TERM: 'nobody-knows' }, 'xterm-256color 256'],
+    ] as const) {
+      const script = 'echo "$TERM $(tput colors)"';
+      const window = terminal(
+        process.execPath,
+        [here.cli, 'shell', here.project(), '--', 'sh', '-c', script],
+        {
+          env: { ...here.env, ...env },
+          cwd: here.directory,
+        },
+      );
+      expect(await window.exited()).toBe(0);
+      expect(window.screen()).toContain(shown);
+    }
   });
 
   it('S20: OSC 52 copy passes through', async () => {

@@ -7,6 +7,7 @@ import { askSupervisor } from '../sandbox/ask-supervisor.ts';
 import { attach, describeEnding, exitCodeOf } from '../sandbox/attach.ts';
 import { findSandbox } from '../sandbox/resolve-running.ts';
 import { environmentFromFlags } from '../sandbox/start-options.ts';
+import { terminalDescription } from '../sandbox/terminal-description.ts';
 import { warn } from '../ui/report.ts';
 import { isTerminal } from './start.ts';
 
@@ -33,10 +34,11 @@ export async function exec(
       hint: 'pi-sandbox exec . -- ls -l; for a shell: pi-sandbox shell',
     });
   }
-  const { config, engine, env } = await openContext(options);
+  const { config, engine, env, home } = await openContext(options);
   const sandbox = await findSandbox(engine, config.INSTALLATION_PREFIX, word, options.domain);
   const terminal = isTerminal();
   const { columns, rows } = process.stdout;
+  const description = terminal ? await terminalDescription(env, home) : undefined;
   const answer = await askSupervisor(
     engine,
     sandbox.id,
@@ -51,6 +53,7 @@ export async function exec(
         ...passedEnvironment(config, env).process,
         ...environmentFromFlags(options.env, env),
       },
+      ...(description === undefined ? {} : { terminalDescription: description }),
       ...(terminal ? { terminal: { columns: columns || 80, rows: rows || 24 } } : {}),
     },
     ANSWER_MS,

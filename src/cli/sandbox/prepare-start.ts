@@ -32,6 +32,7 @@ import {
   publishedFromFlags,
   type StartOptions,
 } from './start-options.ts';
+import { terminalDescription } from './terminal-description.ts';
 
 /** The program to run in the sandbox, and whether it has the user's terminal. */
 export interface ProgramChoice {
@@ -154,14 +155,17 @@ async function containerOptions(
 }
 
 async function openingOf(
-  { config, env }: CommandContext,
+  { config, env, home }: CommandContext,
   { project }: Sandbox,
   merged: Promise<MergeForStart>,
   choice: ProgramChoice,
   options: StartOptions,
   offers: readonly ServiceOffer[],
 ): Promise<Opening> {
-  const { packed } = await merged;
+  const [{ packed }, description] = await Promise.all([
+    merged,
+    choice.terminal ? terminalDescription(env, home) : undefined,
+  ]);
   const { columns, rows } = process.stdout;
   return {
     request: {
@@ -177,6 +181,7 @@ async function openingOf(
         ...environmentFromFlags(options.env, env),
       },
       ...(choice.terminal ? { terminal: { columns: columns || 80, rows: rows || 24 } } : {}),
+      ...(description === undefined ? {} : { terminalDescription: description }),
       merge: { length: packed.length, sha256: packed.sha256 },
       ...(offers.length === 0 ? {} : { services: offers.map(({ service }) => service) }),
     },
