@@ -96,6 +96,19 @@ describe('S20: pi in the user’s terminal', () => {
     await window.shows('the answer is 42');
   });
 
+  it('S20: what pi copies reaches the clipboard of the user’s terminal', async () => {
+    const window = run(demo());
+    await window.shows(READY);
+    window.type('hello');
+    await window.shows(/hello/);
+    window.type('\r');
+    await window.shows('I am the demo model');
+    window.type('/copy');
+    await window.shows('/copy');
+    window.type('\r');
+    await window.wrote(/\]52;c;[A-Za-z0-9+/=]{20,}/);
+  });
+
   it('S20: Ctrl-P reaches the program at once', async () => {
     const window = run([
       'shell',
