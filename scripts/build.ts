@@ -50,6 +50,7 @@ await Promise.all([
     entryPoints: {
       'container/supervisor': 'src/container/entry.ts',
       'container/selftest': 'src/container/selftest.ts',
+      'container/legacy': 'src/container/legacy.ts',
       'container/history': 'src/container/history.ts',
     },
     outdir: 'dist',

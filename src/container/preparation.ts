@@ -36,18 +36,22 @@ export class Preparation {
         throw new Error('the first request of a sandbox must bring its configuration');
       return;
     }
-    const { sha256 } = request.merge;
     const tar = await receiveMerge(connection, request.merge);
-    const turn = this.preparing.then(() => this.publish(connection, tar, sha256));
+    const turn = this.preparing.then(() => this.publish(connection, tar, request));
     this.preparing = turn.catch(() => undefined);
     await turn;
     await this.prune(connection, request);
   }
 
-  private async publish(connection: FrameConnection, tar: Buffer, sha256: string): Promise<void> {
+  private async publish(
+    connection: FrameConnection,
+    tar: Buffer,
+    { merge, oldHistoryTried = false }: RunRequest,
+  ): Promise<void> {
+    const sha256 = merge?.sha256 ?? '';
     if (this.isEnding()) return;
     if (this.state === undefined) {
-      this.state = await SandboxState.setUp(this.settings, tar, sha256);
+      this.state = await SandboxState.setUp(this.settings, tar, sha256, { oldHistoryTried });
     } else {
       await this.tellChanges(connection);
       const replaced = await this.state.replaceMerge(tar, sha256);

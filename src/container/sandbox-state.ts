@@ -1,5 +1,6 @@
 import { readdirSync, statSync } from 'node:fs';
 import { type Link, pathsOf, type Roots, TRUST_FILE } from '../agent-dir/index.ts';
+import { isLegacySettled } from '../history/index.ts';
 import type { Clock } from '../lib/clock.ts';
 import { messageOf, OperationError } from '../lib/errors.ts';
 import { LinkKeeper } from './keeper/link-keeper.ts';
@@ -67,7 +68,12 @@ export class SandboxState {
    * The entrypoint's per-container part. Everything in it is a handful of file operations: it costs milliseconds.
    * One that failed half way can be tried again.
    */
-  static async setUp(place: Place, tar: Buffer, sha256: string): Promise<SandboxState> {
+  static async setUp(
+    place: Place,
+    tar: Buffer,
+    sha256: string,
+    { oldHistoryTried = false } = {},
+  ): Promise<SandboxState> {
     const { roots, user, clock, image } = place;
     checkOwners(roots, user);
     checkOldHistory(roots);
@@ -75,6 +81,7 @@ export class SandboxState {
     linkCompileCache(roots, image, user.uid);
     const merge = await publishMerge(roots, tar, sha256);
     checkMounts(merge.config.mounted);
+    if (!oldHistoryTried) checkOldHistorySorted(roots, merge.config.oldHistory);
     const { name, privatePackages, sharedLinks } = merge.config;
     const paths = pathsOf(roots);
     const log = new SandboxLog(paths.sandboxLogs, name, clock);
@@ -173,6 +180,12 @@ function checkOldHistory(roots: Roots): void {
   throw new ForeignVolumeError(`history from before domains had their own can be read at ${old}`, {
     hint: 'it is put out of reach by the engine; start again, or move it away by hand',
   });
+}
+
+/** Before its first Session a domain gets its old ones: by the engine, which alone reaches them (S12). */
+function checkOldHistorySorted({ sessions }: Roots, decisions: string | undefined): void {
+  if (decisions === undefined || isLegacySettled(sessions, decisions)) return;
+  throw new ForeignVolumeError('the history from before domains had their own has not been sorted yet');
 }
 
 /** Another sandbox may have exchanged a folder of the project between the host's look at it and the mount (S17). */

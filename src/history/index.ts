@@ -2,6 +2,20 @@
 export { type ClearOptions, clearHistory } from './clear.ts';
 export { type LogLine, readDeletions } from './deletion-log.ts';
 export { exportHistory, exportSession } from './export.ts';
+// From before domains had their own (S12): legacy/README.md.
+export { clearLegacyStore, surveyLegacy } from './legacy/clear.ts';
+export { LegacyMessage, LegacyRequest } from './legacy/helper.ts';
+export { isSettled as isLegacySettled } from './legacy/marker.ts';
+export { type MigrationOptions, type MigrationProgress, migrateLegacy } from './legacy/migrate.ts';
+export {
+  LEGACY_VERSION,
+  type LegacyClearReport,
+  type LegacyContent,
+  type LegacyTally,
+  type MigrationReport,
+} from './legacy/report.ts';
+export { LEGACY_SEAL, type Owner as LegacyOwner } from './legacy/store.ts';
+export { domainOfCwd } from './legacy/table.ts';
 export { acknowledgeFirstDeletion, pruneMessages } from './notice.ts';
 export { HistoryBusyError } from './own-directory.ts';
 export { pruneHistory } from './prune.ts';

@@ -2,6 +2,7 @@
 export { ChannelRefusedError, Channels, type ChannelsOptions, joinStreams } from './channels.ts';
 export { type Closing, FrameConnection, type FrameHandler, type StreamPair } from './connection.ts';
 export { FrameDecoder } from './decoder.ts';
+export { DomainTable, tableFingerprint } from './domain-table.ts';
 export { INPUT_WINDOW_BYTES, InputCredit, InputLedger, sendInput } from './flow.ts';
 export {
   encodeFrame,

@@ -74,6 +74,8 @@ export const RunRequest = z.object({
   terminalDescription: z.optional(TerminalDescription),
   /** Present: replace the sandbox's merged configuration before the process starts (S8). */
   merge: z.optional(MergeAnnouncement),
+  /** The host has tried to sort the old history; whatever came of it, the start goes on (S12). */
+  oldHistoryTried: z.optional(z.boolean()),
   /** What this program and later ones may reach through a relay, which the host opens at the same time (S10). */
   services: z.optional(z.array(RelayService).check(z.maxLength(8))),
 });

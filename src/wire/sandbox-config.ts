@@ -36,5 +36,7 @@ export const SandboxConfig = z.object({
   mounted: z.array(z.object({ path: z.string(), inode: z.string() })),
   /** How long the domain's Sessions stay (S11); absent from an older command's: then nothing is pruned. */
   history: z.optional(HistorySettings),
+  /** Fingerprint of the decisions by which history from before domains had their own is sorted (S12). */
+  oldHistory: z.optional(z.string()),
 });
 export type SandboxConfig = z.infer<typeof SandboxConfig>;

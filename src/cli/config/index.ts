@@ -8,6 +8,7 @@ export { settingFromFlag } from './flag-value.ts';
 export { CanonicalPath, canonicalPath, isWithin } from './host-path.ts';
 export { parseObject } from './json.ts';
 export { DOCUMENTED_KEYS, InstallationPrefix, type Settings } from './keys.ts';
+export { legacyTable } from './legacy-table.ts';
 export { brainDirectory, mergeLevels } from './levels.ts';
 export { type Config, type Domain, type Environment, examineConfig, loadConfig } from './load.ts';
 export { mergeSessionConfig, type SessionMerge } from './merge.ts';

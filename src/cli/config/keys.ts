@@ -2,6 +2,7 @@
  * Every configuration key of this version (S6): one schema each. The same table gives the parser, the check for
  * unknown keys, and the test that `.env.example` and `docs/configuration.md` document exactly these.
  */
+import { posix } from 'node:path';
 import * as z from 'zod/mini';
 import { DOMAIN_NAME, DomainId } from './domain-id.ts';
 import { decimal, flag, list, matching, networkPool, oneOf, size, textOf, whole } from './values.ts';
@@ -104,6 +105,14 @@ export const Settings = z.object({
     matching('an exact version such as 1.6.0', /^\d{1,5}\.\d{1,5}\.\d{1,5}(-[0-9A-Za-z.-]{1,64})?$/),
     '1.6.0',
   ),
+  LEGACY_PATHS: z._default(
+    textOf('a comma-separated list of /path=domain, the paths as older containers had them', (text) => {
+      const items = text.split(',').map((item) => legacyPath(item.trim()));
+      const known = items.filter((item) => item !== undefined);
+      return known.length === items.length ? known : undefined;
+    }),
+    [],
+  ),
   SESSIONS_RETENTION_DAYS: z._default(days(), 30),
   SESSIONS_TRASH_DAYS: z._default(whole(0, 36_500, ' (days; 0 turns the trash off)'), 7),
 });
@@ -145,7 +154,16 @@ export const ENVIRONMENT_ONLY: readonly string[] = ['CONFIG_DIR', 'SETUP', 'TURN
 
 /** Keys that a later version reads: said so, because "unknown" would send the user looking for a typing error. */
 export const NOT_YET =
-  /^(DOMAIN_[A-Z0-9_]+_(NETWORK|ENGINE|MAX_COST)|NOTIFY_COMMAND|ALLOW_HOSTS|LEGACY_PATHS|CREDENTIALS|HIDE_FILES|RUNS_[A-Z0-9_]+|MULTI_AGENT_[A-Z0-9_]+)$/;
+  /^(DOMAIN_[A-Z0-9_]+_(NETWORK|ENGINE|MAX_COST)|NOTIFY_COMMAND|ALLOW_HOSTS|CREDENTIALS|HIDE_FILES|RUNS_[A-Z0-9_]+|MULTI_AGENT_[A-Z0-9_]+)$/;
+
+/** `/workspace/acme=work`: what was recorded below that path is of that domain (S12). */
+function legacyPath(item: string): { path: string; domain: DomainId } | undefined {
+  const at = item.lastIndexOf('=');
+  const path = item.slice(0, Math.max(at, 0));
+  const domain = DomainId.safeParse(item.slice(at + 1)).data;
+  if (domain === undefined || !path.startsWith('/') || path.includes('\0')) return undefined;
+  return { path: posix.resolve(path), domain };
+}
 
 function splitPaths(text: string): string[] {
   return text

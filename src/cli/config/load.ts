@@ -19,6 +19,8 @@ export interface Domain {
   readonly key: string;
   /** Canonical host directories whose projects belong to it. */
   readonly paths: readonly CanonicalPath[];
+  /** The same as they were written, absolute: old Sessions recorded either form. */
+  readonly writtenPaths: readonly string[];
   /** Days; 0 keeps everything. */
   readonly sessionsRetentionDays: number;
   /** Host directory with what the domain remembers beyond its Sessions (S9). */
@@ -74,7 +76,7 @@ export async function examineConfig(
   const ids = settings.DOMAINS ?? [ONLY_DOMAIN];
   const domains: Domain[] = [];
   for (const id of ids) domains.push(await readDomain(id, entries, settings, options.home, problems));
-  checkDomainNames(ids, settings.DEFAULT_DOMAIN, entries, problems);
+  checkDomainNames(ids, settings, entries, problems);
   const { DOMAINS: _, ...rest } = settings;
   for (const key of ['CA_CERTIFICATES', 'IMAGE_EXTRA'] as const) {
     const path = rest[key];
@@ -175,7 +177,8 @@ async function readDomain(
     }
   };
   const paths: CanonicalPath[] = [];
-  for (const path of result.data?.['DOMAIN_<ID>_PATHS'] ?? []) {
+  const written = result.data?.['DOMAIN_<ID>_PATHS'] ?? [];
+  for (const path of written) {
     paths.push(...(await resolved(`DOMAIN_${key}_PATHS`, path)));
   }
   const named = result.data?.['BRAIN_<ID>_PATH'];
@@ -185,6 +188,7 @@ async function readDomain(
     id,
     key,
     paths: [...new Set(paths)],
+    writtenPaths: written.map((path) => expandPath(path, home, home)),
     sessionsRetentionDays: own ?? settings.SESSIONS_RETENTION_DAYS,
     ...(brain === undefined ? {} : { brain }),
   };
@@ -192,7 +196,7 @@ async function readDomain(
 
 function checkDomainNames(
   ids: readonly DomainId[],
-  fallback: DomainId | undefined,
+  { DEFAULT_DOMAIN: fallback, LEGACY_PATHS: legacy }: Settings,
   entries: ReadonlyMap<string, EnvEntry>,
   problems: ConfigError[],
 ): void {
@@ -210,6 +214,9 @@ function checkDomainNames(
     }
     byKey.set(domainKey(id), id);
   }
+  const strangers = legacy.filter(({ domain }) => !ids.includes(domain));
+  if (strangers.length > 0)
+    problems.push(badValue(entries, 'LEGACY_PATHS', `paths of DOMAINS: ${ids.join(', ')}`));
   if (fallback !== undefined && !ids.includes(fallback)) {
     problems.push(badValue(entries, 'DEFAULT_DOMAIN', `one of DOMAINS: ${ids.join(', ')}`));
   }

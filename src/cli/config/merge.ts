@@ -1,6 +1,6 @@
 /** The session configuration of a start: three levels merged into one set of files (S8). */
 import { ConfigError } from '../../lib/errors.ts';
-import { SANDBOX_CONFIG_VERSION, type SandboxConfig } from '../../wire/index.ts';
+import { SANDBOX_CONFIG_VERSION, type SandboxConfig, tableFingerprint } from '../../wire/index.ts';
 import { sandboxName } from '../sandbox/names.ts';
 import { type Certificates, hostCertificates } from './certificates.ts';
 import type { MergedFile } from './config-tree.ts';
@@ -8,6 +8,7 @@ import type { Origin } from './deep-merge.ts';
 import type { DomainId } from './domain-id.ts';
 import type { CanonicalPath } from './host-path.ts';
 import { isObject, type Json, type JsonObject, ownValue } from './json.ts';
+import { legacyTable } from './legacy-table.ts';
 import { type FileOrigins, mergeLevels } from './levels.ts';
 import type { Config, Environment } from './load.ts';
 import type { ConsentItem } from './project-level.ts';
@@ -68,6 +69,7 @@ export async function mergeSessionConfig(options: MergeOptions): Promise<Session
       trustHostCertificates: certificates !== undefined,
       packages,
       mounted: [],
+      oldHistory: tableFingerprint(legacyTable(config)),
       ...historyOf(config, domain),
     },
   };

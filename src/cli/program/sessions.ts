@@ -76,13 +76,14 @@ function addDeletingVerbs(sessions: Command, runs: Runs): void {
 
   sessions
     .command('clear')
-    .argument('<domain>', 'the domain')
+    .argument('[domain]', 'the domain')
     .description('delete all history of a domain for good, the trash too')
+    .option('--legacy', 'instead: what from before domains had their own belongs to none')
     .option('--yes', 'do not ask')
     .option('--force', 'although a sandbox of the domain runs')
-    .addHelpText('after', examples('sessions clear work'))
+    .addHelpText('after', examples('sessions clear work', 'sessions clear --legacy'))
     .action(
-      runs(async (argument = '', options: object) =>
+      runs(async (argument, options: object) =>
         (await import('../commands/sessions/clear.ts')).sessionsClear(argument, options),
       ),
     );

@@ -85,6 +85,7 @@ export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
   for (let pause = 20; clock.monotonic() < deadline; pause = Math.min(pause * 1.5, 500)) {
     if (!volumes) {
       await createVolumesOrBuild(plan);
+      plan.opening = plan.opening.then(withOldHistoryTried);
       deadline = clock.monotonic() + DEADLINE_MS;
       volumes = true;
       prepared = true;
@@ -244,6 +245,12 @@ async function joinOrClear(plan: StartPlan, { firstSeen, own }: Met): Promise<At
   if (abandoned || found.state === 'exited' || found.state === 'dead')
     await engine.containers.remove(found.id);
   return { again: found.state };
+}
+
+/** Whatever came of it, the sandbox does not ask for it again. */
+function withOldHistoryTried(opening: Opening): Opening {
+  const { request } = opening;
+  return request.verb === 'run' ? { ...opening, request: { ...request, oldHistoryTried: true } } : opening;
 }
 
 async function createVolumesOrBuild(plan: StartPlan): Promise<void> {

@@ -3,10 +3,8 @@ import { VOLUME_MARKER } from '../../agent-dir/index.ts';
 import type { CreateResult, Engine } from '../../engine/index.ts';
 import { OperationError } from '../../lib/errors.ts';
 import { removeWhenInterrupted } from './interruption.ts';
+import { OLD_HISTORY, readOldHistoryAnswers, sortRequest, tellSorted } from './old-history.ts';
 import { domainLabels, LABELS, type Sandbox } from './sandbox.ts';
-
-/** A user that no sandbox runs as, and that engines without root can map. */
-export const LEGACY_OWNER = '65533:65533';
 
 /** Side by side, so that no mount hides another's root directory. */
 const TARGETS = {
@@ -18,14 +16,13 @@ const TARGETS = {
 /**
  * Prepares empty volumes for a user: the root directory's owner and the marker. The marker comes first, for an engine
  * gives an empty volume the image's owner at any mount, and gets its own owner last: until then the next start does it
- * again. A volume that holds any other file was prepared, or made by somebody else and is adopted as it is (S1). What
- * lies in the shared volume from the time when all history was there is nobody's to read in a sandbox, whichever domain
- * it belongs to, until it is migrated (S12).
- * Arguments: owner, then one directory each.
+ * again. A volume that holds any other file was prepared, or made by somebody else and is adopted as it is (S1). Then the
+ * history from before domains had their own is sorted: see `old-history.ts`.
+ * Arguments: owner, the program's request, then one directory each.
  */
 const PREPARE = `
 set -eu
-owner=$1; shift
+owner=$1 request=$2; shift 2
 for root in "$@"; do
   marker=$root/${VOLUME_MARKER}
   if [ -z "$(find "$root" -xdev -mindepth 1 ! -type d ! \\( -path "$marker" -uid 0 \\) -print -quit)" ]; then
@@ -33,13 +30,8 @@ for root in "$@"; do
     chown -h "$owner" "$root"; chmod 0700 "$root"
     chown -h "$owner" "$marker"
   fi
-  case $root in */agent-state)
-    legacy=$root/.pi/agent/sessions
-    if [ ! -L "$root/.pi" ] && [ ! -L "$root/.pi/agent" ] && [ ! -L "$legacy" ] && [ -d "$legacy" ]; then
-      chown -h ${LEGACY_OWNER} "$legacy"; chmod 0700 "$legacy"
-    fi ;;
-  esac
 done
+${OLD_HISTORY} "$request"
 `;
 
 /** True when all three volumes of the sandbox exist. */
@@ -62,18 +54,25 @@ export async function createVolumes(engine: Engine, sandbox: Sandbox, image: str
     engine.volumes.create({ name: domainState, labels: domainLabels(sandbox, 'domain-state') }),
   ]);
   const { uid, gid } = sandbox.user;
-  await runHelper(engine, {
-    sandbox,
-    image,
-    user: '0:0',
-    capabilities: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'],
-    command: ['/bin/sh', '-c', PREPARE, 'prepare', `${uid}:${gid}`, ...Object.values(TARGETS)],
-    mounts: [
-      { type: 'volume', source: agentState, target: TARGETS.agentState },
-      { type: 'volume', source: sessions, target: TARGETS.sessions },
-      { type: 'volume', source: domainState, target: TARGETS.domainState },
-    ],
-  });
+  const request = sortRequest(sandbox.config, sandbox.domain, TARGETS);
+  const { value: report, end } = await useHelper(
+    engine,
+    {
+      sandbox,
+      image,
+      user: '0:0',
+      capabilities: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'],
+      command: ['/bin/sh', '-c', PREPARE, 'prepare', `${uid}:${gid}`, request, ...Object.values(TARGETS)],
+      mounts: [
+        { type: 'volume', source: agentState, target: TARGETS.agentState },
+        { type: 'volume', source: sessions, target: TARGETS.sessions },
+        { type: 'volume', source: domainState, target: TARGETS.domainState },
+      ],
+    },
+    readOldHistoryAnswers,
+  );
+  requireHelperSuccess(end);
+  tellSorted(report, sandbox.domain);
 }
 
 const HELPER = 'helper';
@@ -117,8 +116,13 @@ export interface HelperEnd {
  */
 export async function runHelper(engine: Engine, run: HelperRun): Promise<string> {
   const { value, end } = await useHelper(engine, run, textOf);
-  const { code, error, stderr } = end;
-  if (code === 0 && error === undefined) return value;
+  requireHelperSuccess(end);
+  return value;
+}
+
+/** @throws OperationError with what it said on standard error */
+export function requireHelperSuccess({ code, error, stderr }: HelperEnd): void {
+  if (code === 0 && error === undefined) return;
   const said = error ?? stderr.trim();
   const reason = said === '' && code > 128 ? 'it was killed' : said;
   throw new OperationError(`a helper container failed with ${code}: ${reason}`, {

@@ -10,10 +10,17 @@ import { exitCodeOf, failureOf, type SessionsOptions, type SessionsScene, withHi
 export interface ClearOptions extends SessionsOptions {
   yes?: boolean;
   force?: boolean;
+  legacy?: boolean;
 }
 
 /** Deletes all history of a domain at once, its trash too: nothing of it can be brought back. */
-export function sessionsClear(word: string, options: ClearOptions): Promise<number> {
+export async function sessionsClear(word: string | undefined, options: ClearOptions): Promise<number> {
+  if ((word === undefined) === (options.legacy !== true)) {
+    throw new UsageError(word === undefined ? 'which domain?' : 'a domain and --legacy exclude each other', {
+      hint: 'pi-sandbox sessions list shows the domains; --legacy is for what belongs to none',
+    });
+  }
+  if (word === undefined) return (await import('./clear-legacy.ts')).sessionsClearLegacy(options);
   return withHistories(options, async (scene) => {
     const history = chosenDomain(scene.histories, word);
     const force = options.force === true;
