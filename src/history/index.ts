@@ -6,7 +6,8 @@ export { exportHistory, exportSession } from './export.ts';
 export { clearLegacyStore, surveyLegacy } from './legacy/clear.ts';
 export { LegacyMessage, LegacyRequest } from './legacy/helper.ts';
 export { isSettled as isLegacySettled } from './legacy/marker.ts';
-export { type MigrationOptions, type MigrationProgress, migrateLegacy } from './legacy/migrate.ts';
+export { migrateLegacy } from './legacy/migrate.ts';
+export type { MigrationOptions, MigrationProgress } from './legacy/options.ts';
 export {
   LEGACY_VERSION,
   type LegacyClearReport,

@@ -34,6 +34,12 @@ export interface Opening {
   onStatus: (status: Status) => void;
 }
 
+/** A start that has had the old history sorted: whatever came of it, the sandbox does not ask for it again (S12). */
+export function withOldHistoryTried(opening: Opening): Opening {
+  const { request } = opening;
+  return request.verb === 'run' ? { ...opening, request: { ...request, oldHistoryTried: true } } : opening;
+}
+
 /** A sandbox's answer is waited for this long: what runs in it may have stopped the supervisor, or speak for it. */
 export const ANSWER_MS = 90_000;
 

@@ -11,6 +11,7 @@ import {
   open,
   readToken,
   SandboxRefusedError,
+  withOldHistoryTried,
 } from './greeting.ts';
 import { removeWhenInterrupted } from './interruption.ts';
 import { ensureNetwork } from './network.ts';
@@ -245,12 +246,6 @@ async function joinOrClear(plan: StartPlan, { firstSeen, own }: Met): Promise<At
   if (abandoned || found.state === 'exited' || found.state === 'dead')
     await engine.containers.remove(found.id);
   return { again: found.state };
-}
-
-/** Whatever came of it, the sandbox does not ask for it again. */
-function withOldHistoryTried(opening: Opening): Opening {
-  const { request } = opening;
-  return request.verb === 'run' ? { ...opening, request: { ...request, oldHistoryTried: true } } : opening;
 }
 
 async function createVolumesOrBuild(plan: StartPlan): Promise<void> {

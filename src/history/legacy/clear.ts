@@ -5,8 +5,8 @@ import { type DirectoryHandle, openChildFile, statChild, unlinkChild } from '../
 import { messageOf, OperationError } from '../../lib/errors.ts';
 import type { DomainTable } from '../../wire/index.ts';
 import { lockStore } from './lock.ts';
-import type { LegacyNeeds } from './migrate.ts';
 import { CLEAR_LOG } from './names.ts';
+import type { LegacyNeeds } from './options.ts';
 import {
   addTo,
   countIn,

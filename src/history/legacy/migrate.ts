@@ -1,50 +1,19 @@
 /** Takes the Sessions from before domains had their own over into their domains (S12). */
-import { type Clock, systemClock } from '../../lib/clock.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { type DirectoryHandle, openDirectory } from '../../lib/directory-handle.ts';
 import { messageOf } from '../../lib/errors.ts';
-import type { RandomSource } from '../../lib/ids.ts';
-import type { LockRecord } from '../../lib/lock-record.ts';
-import { type DomainTable, tableFingerprint } from '../../wire/index.ts';
-import { type Between, NoSpaceError } from './batch.ts';
+import { tableFingerprint } from '../../wire/index.ts';
+import { NoSpaceError } from './batch.ts';
 import { type Destination, openDestination } from './destination.ts';
 import { lockStore } from './lock.ts';
 import { readMarker, settledBy, writeMarker } from './marker.ts';
 import { Migration } from './migration.ts';
+import type { MigrationOptions } from './options.ts';
 import { emptyReport, leftIn, type MigrationReport, type MigrationStop, note } from './report.ts';
-import { LEGACY_SEAL, type Owner, openStore } from './store.ts';
+import { LEGACY_SEAL, openStore } from './store.ts';
 
 /** One migration may take minutes; more than this no start waits for another's. */
 const WAIT_MS = 5 * 60_000;
-
-export interface LegacyNeeds {
-  /** Who owns the store: a user that no sandbox runs as. Default {@link LEGACY_SEAL}; needs the right to give files away. */
-  readonly seal?: Owner;
-  readonly clock?: Clock;
-  readonly random?: RandomSource;
-  /** What the lock's file says of its holder, for people. */
-  readonly holder?: LockRecord;
-  /** Milliseconds to wait for another migration of the same shared volume; default 5 minutes. */
-  readonly waitMs?: number;
-  readonly signal?: AbortSignal;
-  /** Larger files stay, in bytes; default 1 GiB. */
-  readonly maxBytes?: number;
-  /** For tests: called between any two steps that change something. */
-  readonly between?: Between;
-}
-
-export interface MigrationOptions extends LegacyNeeds {
-  /** The shared volume's root directory; the old history is in `.pi/agent/sessions` of it. */
-  readonly sharedRoot: string;
-  /** Sessions directories of the domains to take history over into, by domain: usually one. */
-  readonly domains: Readonly<Record<string, string>>;
-  readonly table: DomainTable;
-  readonly onProgress?: (progress: MigrationProgress) => void;
-}
-
-export type MigrationProgress =
-  | { step: 'waiting' }
-  /** `files` of `total` in the store have been looked at; `bytes` have been moved. */
-  | { step: 'moving'; files: number; total: number; moved: number; bytes: number };
 
 /**
  * Moves what belongs to the given domains out of the shared volume, once for each domain and table. Also puts the old

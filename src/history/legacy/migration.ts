@@ -5,8 +5,8 @@ import { type DirectoryHandle, entriesOf, openChildDirectory } from '../../lib/d
 import { OperationError } from '../../lib/errors.ts';
 import { addToBatch, type Batch, commitBatch, newBatch, type Outcome } from './batch.ts';
 import type { Destination } from './destination.ts';
-import type { MigrationOptions } from './migrate.ts';
 import { isOwn, SESSION_END } from './names.ts';
+import type { MigrationOptions } from './options.ts';
 import { addTo, countIn, type MigrationReport, note } from './report.ts';
 import { LEGACY_SEAL } from './store.ts';
 import { type FoundFile, walkStore } from './walk.ts';

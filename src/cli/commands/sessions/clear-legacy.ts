@@ -1,18 +1,18 @@
 /** `pi-sandbox sessions clear --legacy` (S12, S13). */
 import { EXIT } from '../../../lib/errors.ts';
 import { openContext } from '../../context.ts';
+import type { GlobalOptions } from '../../global-options.ts';
 import { planImage } from '../../sandbox/image.ts';
 import { clearOldHistory, oldHistory } from '../../sandbox/old-history-store.ts';
 import { confirm } from '../../ui/prompt.ts';
 import { warn } from '../../ui/report.ts';
 import { bytes } from '../../ui/table.ts';
-import type { ClearOptions } from './clear.ts';
 import { ago, sessions } from './lines.ts';
 
 const MAX_PROBLEMS = 5;
 
 /** Deletes what from before domains had their own belongs to none of those that are configured now; for good. */
-export async function sessionsClearLegacy(options: ClearOptions): Promise<number> {
+export async function sessionsClearLegacy(options: GlobalOptions & { yes?: boolean }): Promise<number> {
   const { config, engine } = await openContext(options);
   const scene = { engine, config, image: planImage(config.INSTALLATION_PREFIX, config).name };
   try {
