@@ -4,6 +4,7 @@ import { isLegacySettled } from '../history/index.ts';
 import type { Clock } from '../lib/clock.ts';
 import { messageOf, OperationError } from '../lib/errors.ts';
 import { LinkKeeper } from './keeper/link-keeper.ts';
+import { SharedPlaces } from './keeper/shared-places.ts';
 import { TrustSync } from './keeper/trust-sync.ts';
 import { SandboxLog } from './sandbox-log.ts';
 import { writeAccounts } from './setup/accounts.ts';
@@ -46,6 +47,7 @@ export class SandboxState {
   private readonly users = new Map<PublishedMerge, number>();
   private readonly keeper: LinkKeeper;
   private readonly trust: TrustSync;
+  private readonly places: SharedPlaces;
 
   private constructor(
     place: Place,
@@ -54,6 +56,7 @@ export class SandboxState {
     links: readonly Link[],
     keeper: LinkKeeper,
     trust: TrustSync,
+    places: SharedPlaces,
   ) {
     this.place = place;
     this.roots = place.roots;
@@ -62,6 +65,7 @@ export class SandboxState {
     this.current = merge;
     this.keeper = keeper;
     this.trust = trust;
+    this.places = places;
   }
 
   /**
@@ -95,7 +99,9 @@ export class SandboxState {
     const [own, shared] = [`${paths.agent}/${TRUST_FILE}`, `${paths.sharedAgent}/${TRUST_FILE}`];
     const trust = new TrustSync(own, shared, (text) => log.write('trust-problem', { problem: text }));
     await trust.start();
-    return new SandboxState(place, log, merge, links, keeper, trust);
+    const places = new SharedPlaces(roots, problem);
+    places.start();
+    return new SandboxState(place, log, merge, links, keeper, trust, places);
   }
 
   get merge(): PublishedMerge {
@@ -128,6 +134,7 @@ export class SandboxState {
 
   /** Puts away what still stands in the wrong place, before the container goes (S4). */
   async close(): Promise<void> {
+    this.places.stop();
     await Promise.all([this.keeper.stop(), this.trust.stop()]);
     const { kept, problems } = keepOthers(this.roots, this.links);
     for (const name of kept) this.log.write('kept-in-domain', { name });

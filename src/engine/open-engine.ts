@@ -6,6 +6,7 @@ import { type SystemClient, systemClient } from './clients/system.ts';
 import { type VolumeClient, volumeClient } from './clients/volumes.ts';
 import { addressOf } from './endpoint.ts';
 import { findEngine } from './find-engine.ts';
+import { rootlessOwner } from './rootless.ts';
 import type { EngineSearch } from './strategies.ts';
 import { createTransport } from './transport.ts';
 
@@ -17,6 +18,8 @@ export interface Engine {
   foundBy: string;
   /** On this machine: its limits and paths are ours. */
   local: boolean;
+  /** The host user who is uid 0 in the containers of a rootless engine on this machine; undefined for other engines. */
+  rootlessOwner(): Promise<number | undefined>;
   containers: ContainerClient;
   images: ImageClient;
   volumes: VolumeClient;
@@ -36,15 +39,17 @@ export async function openEngine(
   const search = { home: options.env.HOME || homedir(), ...options };
   const { endpoint, strategy } = await findEngine(search);
   const transport = await createTransport(endpoint, strategy);
+  const system = systemClient(transport);
   return {
     address: addressOf(endpoint),
     foundBy: strategy,
     local: transport.local,
+    rootlessOwner: () => rootlessOwner(endpoint, system.info),
     containers: containerClient(transport),
     images: imageClient(transport),
     volumes: volumeClient(transport),
     networks: networkClient(transport),
-    system: systemClient(transport),
+    system,
     close: transport.close,
   };
 }

@@ -7,7 +7,7 @@ import { listSandboxes } from '../sandbox/find-sandboxes.ts';
 import { planImage } from '../sandbox/image.ts';
 import { type VolumeRole, volumeOfName } from '../sandbox/names.ts';
 import { resolveProject, sandboxUser } from '../sandbox/project.ts';
-import { runHelper } from '../sandbox/volumes.ts';
+import { LEGACY_OWNER, runHelper } from '../sandbox/volumes.ts';
 import { jsonText } from '../ui/json.ts';
 import { confirm } from '../ui/prompt.ts';
 import { bytes, table } from '../ui/table.ts';
@@ -55,19 +55,23 @@ export interface ChownOptions extends GlobalOptions {
   yes?: boolean;
 }
 
-/** Never follows a link: the owner of a link itself is changed, and nothing outside the volume is reached (S2). */
+/**
+ * Never follows a link: the owner of a link itself is changed, and nothing outside the volumes is reached (S2). History
+ * from before domains had their own is left alone; by its owner too, since a sandbox can rename the folders above it.
+ */
 const CHOWN = `
 set -eu
 owner=$1; shift
 for volume in "$@"; do
-  find "$volume" -xdev -path "$volume/.pi/agent/sessions" -prune -o -exec chown -h "$owner" -- {} +
+  find "$volume" -xdev \\( -path "$volume/.pi/agent/sessions" -o -uid ${LEGACY_OWNER.split(':')[0]} \\) -prune \\
+    -o -exec chown -h "$owner" -- {} +
 done
 `;
 
 /** Gives the volumes to another user; refused while a sandbox uses them. */
 export async function volumesChown(owner: string | undefined, options: ChownOptions): Promise<number> {
   const { config, engine, env, home } = await openContext(options);
-  const user = owner === undefined ? await ownUser(config, env, home) : ownerOf(owner);
+  const user = owner === undefined ? await ownUser(engine, config, env, home) : ownerOf(owner);
   const volumes = (await ownVolumes(engine, config)).filter(
     ({ domain }) => options.domain === undefined || domain === undefined || domain === options.domain,
   );
@@ -108,10 +112,16 @@ async function ownVolumes(engine: Engine, config: Config): Promise<OwnVolume[]> 
 }
 
 /** As whom a sandbox of the current directory would run (S2). */
-async function ownUser(config: Config, env: NodeJS.ProcessEnv, home: string): Promise<string> {
+async function ownUser(
+  engine: Engine,
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  home: string,
+): Promise<string> {
   const { owner } = await resolveProject(undefined, { cwd: process.cwd(), home });
   const [getuid, getgid] = [process.getuid?.bind(process), process.getgid?.bind(process)];
-  const { uid, gid } = sandboxUser({ env, getuid, getgid, projectOwner: owner, config });
+  const rootlessOwner = await engine.rootlessOwner();
+  const { uid, gid } = sandboxUser({ env, getuid, getgid, projectOwner: owner, config, rootlessOwner });
   return `${uid}:${gid}`;
 }
 

@@ -1,4 +1,5 @@
 import type { ContainerSummary, Engine } from '../../engine/index.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { LABELS, type Sandbox } from './sandbox.ts';
 
@@ -54,13 +55,46 @@ export function matching(
  * @throws UsageError naming both projects when another sandbox has it
  */
 export async function requireFreeName(engine: Engine, sandbox: Sandbox, alias: string): Promise<void> {
+  const [other] = await othersNamed(engine, sandbox, alias);
+  if (other !== undefined) throw nameTaken(sandbox, alias, other);
+}
+
+const CLAIM_MS = 2_500;
+const CLAIM_PAUSE_MS = 50;
+
+/**
+ * Settles which of several containers that were created with one name at the same moment keeps it. Each start looks
+ * once its own is listed, so of two at least one sees the other; who sees nobody has it. Of those that are merely
+ * created the one with the smallest id waits, and the others step back (S18).
+ *
+ * @returns false for a start that has to remove its container and may try again
+ * @throws UsageError when another sandbox has the name
+ */
+export async function claimName(
+  plan: { engine: Engine; sandbox: Sandbox; clock: Clock },
+  id: string,
+  alias: string,
+): Promise<boolean> {
+  const { engine, sandbox, clock } = plan;
+  for (const end = clock.monotonic() + CLAIM_MS; ; await clock.sleep(CLAIM_PAUSE_MS)) {
+    const others = await othersNamed(engine, sandbox, alias);
+    const [first] = others;
+    if (first === undefined) return true;
+    const holder = others.find(({ state }) => state !== 'created' && state !== 'removing');
+    if (holder !== undefined || clock.monotonic() > end) throw nameTaken(sandbox, alias, holder ?? first);
+    if (others.some((other) => other.id < id)) return false;
+  }
+}
+
+async function othersNamed(engine: Engine, sandbox: Sandbox, alias: string): Promise<ListedSandbox[]> {
   const listed = await listSandboxes(engine, sandbox.config.INSTALLATION_PREFIX);
-  const other = listed.find(
+  return listed.filter(
     ({ alias: taken, name }) => name !== sandbox.name && (taken === alias || name === alias),
   );
-  if (other === undefined) return;
-  const { project, domain } = sandbox;
-  throw new UsageError(
+}
+
+function nameTaken({ project, domain }: Sandbox, alias: string, other: ListedSandbox): UsageError {
+  return new UsageError(
     `the name ${alias} is taken by the sandbox of ${other.project} in domain ${other.domain}; ${project.display} in domain ${domain} needs another`,
     { hint: `choose another --name, or first: pi-sandbox stop ${alias}` },
   );

@@ -3,6 +3,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { OperationError, TimeoutError, UsageError } from '../../lib/errors.ts';
 import type { FrameConnection } from '../../wire/index.ts';
 import { type ContainerOptions, containerSpec } from './container-spec.ts';
+import { claimName } from './find-sandboxes.ts';
 import {
   ANSWER_MS,
   collectErrors,
@@ -201,6 +202,11 @@ async function instead(
 async function startCreated(plan: StartPlan, id: string, met: Met): Promise<Attempt> {
   const { engine } = plan;
   try {
+    const { alias } = await plan.options;
+    if (alias !== undefined && !(await claimName(plan, id, alias))) {
+      await engine.containers.remove(id, { force: true });
+      return { again: `another start wants the name ${alias} too` };
+    }
     const streams = await engine.containers.attach(id).catch((error: unknown) => ifGone(engine, id, error));
     if (streams === undefined) return { again: 'gone' };
     const errors = collectErrors(streams);

@@ -72,6 +72,7 @@ export async function prepareStart(
     getgid: process.getgid?.bind(process),
     projectOwner: project.owner,
     config,
+    rootlessOwner: await engine.rootlessOwner(),
   });
   const sandbox = sandboxOf(config, domain, project, user);
   const offers = await serviceOffers(options, config, project.canonical, env);

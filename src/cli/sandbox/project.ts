@@ -158,12 +158,31 @@ export interface UserFacts {
   readonly getgid: (() => number) | undefined;
   readonly projectOwner: User;
   readonly config: Pick<Config, 'SANDBOX_UID' | 'SANDBOX_GID'>;
+  /** Whose rootless engine runs the sandbox; undefined for an engine of root's. */
+  readonly rootlessOwner: number | undefined;
 }
 
-/** The invoking user; under sudo, who called it; as plain root, the project's owner; `SANDBOX_UID/GID` override (S2). */
-export function sandboxUser({ env, getuid, getgid, projectOwner, config }: UserFacts): User {
-  const user = invokingUser(env, getuid?.(), getgid?.(), projectOwner);
-  return { uid: config.SANDBOX_UID ?? user.uid, gid: config.SANDBOX_GID ?? user.gid };
+/**
+ * The invoking user; under sudo, who called it; as plain root, the project's owner; `SANDBOX_UID/GID` override (S2).
+ * In a rootless engine's containers its owner is uid 0, and every other number is a user that the host does not know.
+ *
+ * @throws UsageError when the engine is another user's rootless one
+ */
+export function sandboxUser(facts: UserFacts): User {
+  const { env, getuid, getgid, projectOwner, config, rootlessOwner } = facts;
+  const caller = invokingUser(env, getuid?.(), getgid?.(), projectOwner);
+  const mapped = rootlessOwner === undefined ? caller : insideRootless(caller, rootlessOwner);
+  const uid = config.SANDBOX_UID ?? mapped?.uid;
+  if (uid === undefined)
+    throw new UsageError(
+      `the engine is the rootless one of uid ${rootlessOwner}, in which a project of uid ${caller.uid} cannot be worked on`,
+      { hint: 'use an engine of your own, or set SANDBOX_UID to a user of its containers' },
+    );
+  return { uid, gid: config.SANDBOX_GID ?? mapped?.gid ?? uid };
+}
+
+function insideRootless(caller: User, owner: number): User | undefined {
+  return caller.uid === owner ? { uid: 0, gid: 0 } : undefined;
 }
 
 function invokingUser(env: Environment, uid: number | undefined, gid: number | undefined, owner: User): User {

@@ -65,6 +65,33 @@ export function moveAside(path: string): string | undefined {
   return aside;
 }
 
+/**
+ * Removes a link and nothing else, whatever comes in its place meanwhile: every sandbox that sees it does this at the
+ * same moment, and the first one's pi may already have written the file that belongs there.
+ */
+export function removeLink(path: string): boolean {
+  const taken = `${path}.link-${randomId(8)}`;
+  try {
+    renameSync(path, taken);
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false;
+    throw error;
+  }
+  if (lstatSync(taken).isSymbolicLink()) {
+    unlinkSync(taken);
+    return true;
+  }
+  try {
+    linkSync(taken, path);
+    unlinkSync(taken);
+  } catch (error) {
+    // A folder has no second name; and where somebody was faster, both stay.
+    if (hasCode(error, 'EPERM')) renameSync(taken, path);
+    else if (!hasCode(error, 'EEXIST')) throw error;
+  }
+  return false;
+}
+
 function firstFree(path: string, take: (name: string) => boolean): string {
   for (let n = 1; n <= MAX_TRIES; n++) {
     const name = n === 1 ? `${path}.shared` : `${path}.shared-${n}`;

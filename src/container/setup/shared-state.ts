@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, unlinkSync } from 'node:fs';
+import { chmodSync, lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
 import {
   pathsOf,
@@ -9,7 +9,7 @@ import {
 } from '../../agent-dir/index.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { LockTakenError, takeLock } from '../../lib/kernel-lock.ts';
-import { moveAside, placeLink } from './place-link.ts';
+import { moveAside, placeLink, removeLink } from './place-link.ts';
 import { atRealPath, inRealDirectory } from './real-directory.ts';
 
 /** How long a start waits for another domain's start to finish here; after that it goes on without (S3). */
@@ -94,7 +94,7 @@ function clearPlaces(directory: string, result: SharedStateResult): void {
     if (facts === undefined) continue;
     const isFile = name.endsWith('.json');
     if (facts.isSymbolicLink()) {
-      unlinkSync(path);
+      removeLink(path);
       result.problems.push(`${name} in the shared agent directory was a link and has been removed`);
     } else if (isFile ? !facts.isFile() || facts.size > MAX_FILE_BYTES : !facts.isDirectory()) {
       const aside = moveAside(path)?.split('/').at(-1) ?? 'gone';

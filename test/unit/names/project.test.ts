@@ -144,8 +144,8 @@ describe('projects that are refused', () => {
 
 describe('whose sandbox it is', () => {
   const owner = { uid: 7, gid: 8 };
-  const user = (env: Record<string, string>, uid: number, config = {}) =>
-    sandboxUser({ env, getuid: () => uid, getgid: () => uid, projectOwner: owner, config });
+  const user = (env: Record<string, string>, uid: number, config = {}, rootlessOwner?: number) =>
+    sandboxUser({ env, getuid: () => uid, getgid: () => uid, projectOwner: owner, config, rootlessOwner });
 
   it('S2: the invoking user; under sudo its caller; as plain root the owner; SANDBOX_UID/GID override', () => {
     expect(user({ SUDO_UID: '5', SUDO_GID: '6' }, 1000)).toEqual({ uid: 1000, gid: 1000 });
@@ -155,6 +155,14 @@ describe('whose sandbox it is', () => {
     expect(user({ SUDO_UID: 'x' }, 0)).toEqual(owner);
     expect(user({}, 1000, { SANDBOX_UID: 0 })).toEqual({ uid: 0, gid: 1000 });
     expect(user({}, 1000, { SANDBOX_UID: 60001, SANDBOX_GID: 100 })).toEqual({ uid: 60001, gid: 100 });
+  });
+
+  it('S2: in a rootless engine its owner is uid 0, and nobody else has a number there', () => {
+    expect(user({}, 1000, {}, 1000)).toEqual({ uid: 0, gid: 0 });
+    expect(user({}, 0, {}, owner.uid)).toEqual({ uid: 0, gid: 0 });
+    expect(user({ SUDO_UID: '5' }, 0, {}, 5)).toEqual({ uid: 0, gid: 0 });
+    expect(() => user({}, 1001, {}, 1000)).toThrow(UsageError);
+    expect(user({}, 1001, { SANDBOX_UID: 3, SANDBOX_GID: 4 }, 1000)).toEqual({ uid: 3, gid: 4 });
   });
 });
 
