@@ -183,6 +183,22 @@ describe('S2: whose the volumes are', () => {
     expect(await shell('touch ~/works; id -u')).toMatchObject({ exitCode: 0, stdout: `${uid}\n` });
   });
 
+  it('S5: a new name for the folders above old history does not make chown hand it out', async () => {
+    const shared = volume('pi-agent-state');
+    await shell('mv /run/pi-agent-state/.pi /run/pi-agent-state/.old; ls -A /run/pi-agent-state');
+    await here.run(['stop', project]);
+    const old = '.old/agent/sessions';
+    await onVolume(
+      shared,
+      `echo words > ${old}/a.jsonl; chown 65533:65533 ${old}/a.jsonl; chmod 0700 ${old}`,
+    );
+    expect(await here.run(['volumes', 'chown', owner, '--yes'])).toMatchObject({ exitCode: 0 });
+    expect(await onVolume(shared, `stat -c %u .old ${old} ${old}/a.jsonl`)).toBe(`${uid}\n65533\n65533`);
+    expect((await shell(`cat /run/pi-agent-state/${old}/*; ls /run/pi-agent-state/${old}`)).stdout).toBe('');
+    await here.run(['stop', project]);
+    await onVolume(shared, 'rm -rf .old');
+  });
+
   it('S2: chown is refused while a sandbox uses the volumes', async () => {
     await shell('true');
     const result = await here.run(['volumes', 'chown', owner, '--yes']);

@@ -1,4 +1,5 @@
 import type { Engine, VolumeInfo } from '../../engine/index.ts';
+import { LEGACY_SEAL } from '../../history/index.ts';
 import { OperationError, UsageError } from '../../lib/errors.ts';
 import type { Config, DomainId } from '../config/index.ts';
 import { openContext } from '../context.ts';
@@ -7,7 +8,7 @@ import { listSandboxes } from '../sandbox/find-sandboxes.ts';
 import { planImage } from '../sandbox/image.ts';
 import { type VolumeRole, volumeOfName } from '../sandbox/names.ts';
 import { resolveProject, sandboxUser } from '../sandbox/project.ts';
-import { LEGACY_OWNER, runHelper } from '../sandbox/volumes.ts';
+import { runHelper } from '../sandbox/volumes.ts';
 import { jsonText } from '../ui/json.ts';
 import { confirm } from '../ui/prompt.ts';
 import { bytes, table } from '../ui/table.ts';
@@ -63,7 +64,7 @@ const CHOWN = `
 set -eu
 owner=$1; shift
 for volume in "$@"; do
-  find "$volume" -xdev \\( -path "$volume/.pi/agent/sessions" -o -uid ${LEGACY_OWNER.split(':')[0]} \\) -prune \\
+  find "$volume" -xdev \\( -path "$volume/.pi/agent/sessions" -o -uid ${LEGACY_SEAL.uid} \\) -prune \\
     -o -exec chown -h "$owner" -- {} +
 done
 `;
