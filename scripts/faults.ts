@@ -1,5 +1,6 @@
 /**
- * `npm run faults [-- --count N] [--seed S] [--only name,…] [--from K] [--crowd N]`: the start under faults
+ * `npm run faults [-- --count N] [--seed S] [--only name,…] [--from K] [--crowd N]
+ * [--engine docker|podman]`: the start under faults
  * (docs/faults.md). Exit code 1 when a fault was not survived, or something was lost or left over.
  */
 import { randomBytes } from 'node:crypto';
@@ -20,8 +21,11 @@ const { values } = parseArgs({
     only: { type: 'string', default: START_FAULTS.map(({ name }) => name).join(',') },
     from: { type: 'string', default: '0' },
     crowd: { type: 'string', default: String(CROWD) },
+    engine: { type: 'string', default: 'docker' },
   },
 });
+const { engine } = values;
+if (engine !== 'docker' && engine !== 'podman') refuse(`--engine ${engine}: docker or podman`);
 const wanted = values.only.split(',');
 const unknown = wanted.find((name) => !START_FAULTS.some((fault) => fault.name === name));
 if (unknown !== undefined)
@@ -38,7 +42,7 @@ const [count, from, crowd] = [numberOf('count', 1), numberOf('from', 0) ?? 0, nu
 let scene: E2e | undefined;
 let world: World | undefined;
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
-say(`faults: seed ${values.seed}`);
+say(`faults: ${engine}, seed ${values.seed}`);
 const provide = (_name: string, value: E2e): void => {
   scene = value;
 };
@@ -56,7 +60,7 @@ try {
   for (const fault of START_FAULTS.filter(({ name }) => wanted.includes(name))) {
     if (scene === undefined) throw new Error('the set-up gave no scene');
     say(`\n${fault.name}: ${fault.about}`);
-    world = await openWorld(scene);
+    world = await openWorld(scene, engine);
     const tally = await runCase(world, fault, {
       seed: values.seed,
       from,
@@ -83,7 +87,7 @@ function end(code: number): Promise<never> {
 async function endOnce(code: number): Promise<never> {
   await world?.close().catch((error: unknown) => say(String(error)));
   await tearDown().catch((error: unknown) => say(String(error)));
-  process.stdout.write(`\n${tableOf(tallies)}\n\nseed ${values.seed}\n`);
+  process.stdout.write(`\n${tableOf(tallies)}\n\n${engine}, seed ${values.seed}\n`);
   process.exit(code);
 }
 

@@ -19,7 +19,7 @@ PATH=$PWD/node_modules/.bin:$PATH
 export PATH
 
 case $task in
-  test | bench) sh scripts/setup-engine.sh --with-base --podman ;;
+  test | bench | faults) sh scripts/setup-engine.sh --with-base --podman ;;
   *) sh scripts/setup-engine.sh --with-base ;;
 esac
 

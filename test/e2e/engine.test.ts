@@ -226,6 +226,9 @@ describe.each([
     await volumes.create({ name, labels: { [LABEL]: 'first' } });
     expect((await volumes.create({ name, labels: { [LABEL]: 'second' } })).labels[LABEL]).toBe('first');
     expect((await volumes.inspect(name))?.name).toBe(name);
+    const racing = Array.from({ length: 12 }, () => volumes.create({ name: `${name}-raced`, labels: {} }));
+    expect(new Set((await Promise.all(racing)).map((made) => made.name))).toEqual(new Set([`${name}-raced`]));
+    expect(await volumes.remove(`${name}-raced`)).toBe('removed');
     expect((await volumes.list({ namePrefix: name })).map((volume) => volume.name)).toEqual([name]);
     expect(await volumes.list({ namePrefix: name.slice(1) })).toEqual([]);
     expect(await round.engine.system.volumeSizes()).toBeInstanceOf(Map);

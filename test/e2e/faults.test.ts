@@ -6,44 +6,63 @@ import { START_FAULTS } from '../faults/cases/index.ts';
 import { findLosses, lookOnce } from '../faults/checker.ts';
 import { runCase } from '../faults/run-case.ts';
 import { openWorld, type World } from '../faults/world.ts';
+import { PODMAN_INSTALLED } from '../setup/engines.ts';
 
 /** Fixed, so that a failure here is the same one everywhere; `npm run faults` takes others. */
 const SEED = 'ci';
 const CROWD = 8;
 
-let world: World;
+/** What hangs on how an engine does things; the rest is the same on both. */
+const ON_PODMAN = [
+  'one-project',
+  'two-domains',
+  'first-starts',
+  'idle-stop',
+  'stop',
+  'killed-start',
+  'killed-first-start',
+  'interrupted',
+  'killed-sandbox',
+];
+const ENGINES = PODMAN_INSTALLED ? (['docker', 'podman'] as const) : (['docker'] as const);
 
-beforeAll(async () => {
-  world = await openWorld(inject('e2e'));
-});
+describe.each(ENGINES)(
+  'S14: a start under faults on %s (docs/faults.md; many more: npm run faults)',
+  (kind) => {
+    let world: World;
 
-afterAll(async () => {
-  await world.close();
-});
-
-describe('S14: a start under faults (docs/faults.md; many more: npm run faults)', () => {
-  it('S14: the checker sees what is there and misses what is not', async () => {
-    const project = world.project();
-    await world.entry(project).outcome;
-    const socket = createServer().listen(join(world.directory, 'left.sock'));
-    await once(socket, 'listening');
-    const seen = await lookOnce(world);
-    socket.close();
-    for (const kind of ['containers', 'networks', 'processes', 'mount points', 'sockets'] as const) {
-      expect(seen[kind], kind).not.toEqual([]);
-    }
-    await world.shell(project, ['sh', '-c', ': > ~/entries']).outcome;
-    expect(await findLosses(world)).toEqual([expect.stringContaining('entry')]);
-    await world.stopAll();
-    await world.wipe();
-  });
-
-  for (const fault of START_FAULTS) {
-    it(`S14: ${fault.name}: ${fault.about}`, async () => {
-      const options = { seed: SEED, from: 0, count: fault.tries.few, crowd: CROWD };
-      const { failures, survived, lost } = await runCase(world, fault, options);
-      expect(failures).toEqual([]);
-      expect({ survived, lost }).toEqual({ survived: fault.tries.few, lost: 0 });
+    beforeAll(async () => {
+      world = await openWorld(inject('e2e'), kind);
     });
-  }
-});
+
+    afterAll(async () => {
+      await world.close();
+    });
+
+    it('S14: the checker sees what is there and misses what is not', async () => {
+      const project = world.project();
+      await world.entry(project).outcome;
+      const socket = createServer().listen(join(world.directory, 'left.sock'));
+      await once(socket, 'listening');
+      const seen = await lookOnce(world);
+      socket.close();
+      for (const found of ['containers', 'networks', 'processes', 'mount points', 'sockets'] as const) {
+        expect(seen[found], found).not.toEqual([]);
+      }
+      await world.shell(project, ['sh', '-c', ': > ~/entries']).outcome;
+      expect(await findLosses(world)).toEqual([expect.stringContaining('entry')]);
+      await world.stopAll();
+      await world.wipe();
+    });
+
+    for (const fault of START_FAULTS.filter(({ name }) => kind === 'docker' || ON_PODMAN.includes(name))) {
+      it(`S14: ${fault.name}: ${fault.about}`, async () => {
+        const count = kind === 'docker' ? fault.tries.few : 1;
+        const options = { seed: SEED, from: 0, count, crowd: CROWD };
+        const { failures, survived, lost } = await runCase(world, fault, options);
+        expect(failures).toEqual([]);
+        expect({ survived, lost }).toEqual({ survived: count, lost: 0 });
+      });
+    }
+  },
+);

@@ -209,7 +209,7 @@ describe('S14, S15: the life of a sandbox', () => {
     ended.catch(() => undefined);
     await here.engine.command(['kill', await sandboxOf(here, project)]);
     const [code] = await once(child, 'close');
-    expect(code).toBe(1);
+    expect(code).toBe(137);
     expect(errors).toMatch(/the sandbox .* is gone: it was stopped or killed/);
     expect(errors).toContain('pi-sandbox logs');
   });

@@ -79,10 +79,25 @@ describe('S14, S15: what a command in the sandbox reads and writes', () => {
     const [first] = await once(child.stdout, 'data');
     expect(String(first)).toContain('endless');
     child.stdout.destroy();
-    await once(child, 'close');
+    // SIGPIPE, as a shell would report it.
+    expect(await once(child, 'close')).toEqual([141, null]);
     const container = await sandboxOf(here, project);
     await eventually('the end of yes', async () => {
       return !(await processesOf(here, container)).some((line) => line.endsWith('yes endless'));
+    });
+  });
+
+  it('S14: a reader that goes away ends pi and its tool too, and the code is not 0', async () => {
+    const child = here.start(['start', '--demo', project, '--', '--mode', 'json', '-p', 'run sleep 3777']);
+    child.stdin.end();
+    await once(child.stdout, 'data');
+    child.stdout.destroy();
+    const [code] = await once(child, 'close');
+    expect(code).not.toBe(0);
+    const container = await sandboxOf(here, project);
+    await eventually('the end of pi', async () => {
+      const left = await processesOf(here, container);
+      return !left.some((line) => line.includes('sleep 3777') || line.includes('dist/bundle/cli.js'));
     });
   });
 

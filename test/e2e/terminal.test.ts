@@ -1,10 +1,17 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type Installation, installation } from '../setup/installation.ts';
 import { eventually, processesOf, sandboxes, sandboxOf } from '../setup/look.ts';
+import { modelServer } from '../setup/model-server.ts';
 import { type TestTerminal, terminal } from '../setup/terminal.ts';
+
+const SETTINGS = { quietStartup: true, defaultProjectTrust: 'never', tuiMode: 'regular' };
 
 let here: Installation;
 let project: string;
@@ -13,10 +20,7 @@ let open: TestTerminal[] = [];
 beforeAll(async () => {
   here = await installation();
   // Nothing but the prompt on the screen, and no question about trust.
-  here.configure(
-    'config/settings.json',
-    JSON.stringify({ quietStartup: true, defaultProjectTrust: 'never', tuiMode: 'regular' }),
-  );
+  here.configure('config/settings.json', JSON.stringify(SETTINGS));
   project = here.project();
 });
 
@@ -48,10 +52,10 @@ function run(args: readonly string[], { env, ...size }: Window = {}): TestTermin
 }
 
 /** The command as a line of a shell's, which then tells how it left the terminal. */
-function runInShell(args: readonly string[]): TestTerminal {
+function runInShell(args: readonly string[], env: NodeJS.ProcessEnv = {}): TestTerminal {
   const script = '"$@"; echo "code=$?"; stty -a';
   const window = terminal('sh', ['-c', script, 'sh', process.execPath, here.cli, ...args], {
-    env: here.env,
+    env: { ...here.env, ...env },
     cwd: here.directory,
   });
   open.push(window);
@@ -136,14 +140,78 @@ describe('S20: pi in the user’s terminal', () => {
     expect(screen).toMatch(/(^|\s)opost(\s|$)/m);
   });
 
-  it('S20: the terminal is as it was also when the sandbox is killed, which is no exit', async () => {
-    const window = runInShell(demo());
+  it('S20: Ctrl-Z does not stop pi, which nothing here could continue', async () => {
+    const window = run(demo());
     await window.shows(READY);
-    await here.engine.command(['kill', await sandboxOf(here, project)]);
+    window.type('before ');
+    window.type('\u001a');
+    window.type('after');
+    await window.shows('before after');
+    window.type('\u0003\u0003\u0003');
+    expect(await window.exited()).toBe(0);
+  });
+
+  it('S20: characters typed byte by byte stand in pi’s editor whole', async () => {
+    const window = run(demo());
+    await window.shows(READY);
+    for (const byte of Buffer.from('é中\u{1f600}!')) {
+      window.type(Uint8Array.of(byte));
+      await sleep(5);
+    }
+    await window.shows('é中\u{1f600}!');
+  });
+
+  it('S20: a paste of 1 MB into pi’s editor is the prompt byte for byte', async () => {
+    const model = await modelServer();
+    onTestFinished(() => model.stop());
+    // Enough for a prompt of that length.
+    here.configure('config/models.json', model.models.replaceAll('32000', '4000000'));
+    here.configure('config/settings.json', JSON.stringify({ ...SETTINGS, ...JSON.parse(model.settings) }));
+    onTestFinished(() => {
+      here.configure('config/models.json', '{}');
+      here.configure('config/settings.json', JSON.stringify(SETTINGS));
+    });
+    model.say('the paste', 'All of it.');
+    const line = `${'é中\u{1f600} words, "quotes" and \\ '.repeat(40)}\n`;
+    const text = `the paste\n${line.repeat(Math.ceil(2 ** 20 / Buffer.byteLength(line)))}end`;
+    const window = run(['start', project]);
+    await window.shows('fake-1');
+    // A terminal sends a line's end as the Return key does.
+    window.type(`\u001b[200~${text.replaceAll('\n', '\r')}\u001b[201~`);
+    await window.shows(/\[paste #\d/, 60_000);
+    window.type('\r');
+    await window.shows('All of it.', 60_000);
+    // The model server keeps no request of that length; pi's Session has what was sent.
+    const program = `
+      const { globSync, readFileSync } = require('node:fs');
+      const lines = globSync(process.env.HOME + '/.pi/agent/sessions/*/*.jsonl').flatMap((file) => readFileSync(file, 'utf8').trimEnd().split('\\n'));
+      const sent = lines.map((line) => JSON.parse(line).message).filter((message) => message?.role === 'user');
+      const text = sent.map(({ content }) => content[0].text).find((text) => text.startsWith('the paste'));
+      console.log(require('node:crypto').createHash('sha256').update(text).digest('hex'));`;
+    const { stdout } = await here.run(['shell', project, '--', 'node', '-e', program]);
+    expect(stdout.trim()).toBe(createHash('sha256').update(text).digest('hex'));
+  });
+
+  it('S20: an engine that goes away is told from a program’s exit', async () => {
+    const path = join(here.directory, 'engine.sock');
+    const server = createServer((client) => {
+      const engine = connect('/var/run/docker.sock');
+      client.pipe(engine).pipe(client);
+      for (const end of [client, engine]) end.on('error', () => undefined);
+      connections.push(client, engine);
+    });
+    const connections: Socket[] = [];
+    await once(server.listen(path), 'listening');
+    const window = runInShell(demo(), { DOCKER_HOST: `unix://${path}` });
+    await window.shows(READY);
+    server.close();
+    for (const connection of connections) connection.destroy();
     const written = await window.wrote('echoctl');
-    expect(written).toContain('is gone: it was stopped or killed');
+    expect(written).toMatch(/the connection to \S+ was lost, and the engine does not answer/);
     expect(written).toContain('code=1');
-    expect(written).toMatch(/(^|\s)icanon(\s|$)/m);
+    expect(window.leftModes()).toEqual([]);
+    const again = run(demo());
+    await again.shows(READY);
   });
 
   it('S14: Ctrl-C is pi’s own key, and twice ends it', async () => {

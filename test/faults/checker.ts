@@ -5,7 +5,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { output } from './commands.ts';
 import { DOMAINS, type Domain, type World } from './world.ts';
 
 export const KINDS = ['containers', 'networks', 'volumes', 'processes', 'mount points', 'sockets'] as const;
@@ -30,9 +29,9 @@ export function countOf(leaks: Leaks): number {
 export async function lookOnce(world: World): Promise<Leaks> {
   const { prefix, directory, events } = world;
   const [containers, networks, volumes] = await Promise.all([
-    lines(['docker', 'ps', '-a', '--no-trunc', '--format', '{{.ID}} {{.Names}} {{.State}} {{.Labels}}']),
-    lines(['docker', 'network', 'ls', '--format', '{{.Name}}']),
-    lines(['docker', 'volume', 'ls', '--format', '{{.Name}}']),
+    lines(world, ['ps', '-a', '--no-trunc', '--format', '{{.ID}} {{.Names}} {{.State}} {{.Labels}}']),
+    lines(world, ['network', 'ls', '--format', '{{.Name}}']),
+    lines(world, ['volume', 'ls', '--format', '{{.Name}}']),
   ]);
   const ids = events.seen.filter(({ moment }) => moment === 'container create').map(({ id }) => id);
   const kept = new Set([
@@ -41,7 +40,7 @@ export async function lookOnce(world: World): Promise<Leaks> {
   ]);
   const stays = (line: string): boolean => ids.some((id) => line.includes(id)) || line.includes(prefix);
   return {
-    containers: containers.filter((line) => stays(line) && !line.includes('faults.keeper=')),
+    containers: containers.filter((line) => stays(line) && !/faults\.keeper[=:]/.test(line)),
     networks: networks.filter((name) => name.startsWith(prefix)),
     volumes: volumes.filter((name) => name.startsWith(prefix) && !kept.has(name)),
     processes: processes(prefix, ids),
@@ -59,8 +58,8 @@ export async function lookOnce(world: World): Promise<Leaks> {
   };
 }
 
-async function lines(command: readonly [string, ...string[]]): Promise<string[]> {
-  return (await output(command)).split('\n').filter((line) => line !== '');
+async function lines(world: World, words: readonly string[]): Promise<string[]> {
+  return (await world.engine(words)).split('\n').filter((line) => line !== '');
 }
 
 /** Commands of ours by their environment, and what the engine runs for a container by the container's id. */
@@ -72,10 +71,17 @@ function processes(prefix: string, ids: readonly string[]): string[] {
       const command = read(`/proc/${pid}/cmdline`).split('\0').join(' ');
       if (command.includes('faults.keeper')) return [];
       const cgroup = read(`/proc/${pid}/cgroup`);
+      if (/conmon .*--exec-attach/.test(command) && !looksAfterAnything(pid)) return [];
       const ours = read(`/proc/${pid}/environ`).includes(variable);
       const engines = ids.some((id) => command.includes(id) || cgroup.includes(id));
       return (ours || engines) && stateOf(pid) !== 'Z' ? [`${pid} ${command}`] : [];
     });
+}
+
+/** Podman keeps what looked after an exec, one process and its child, for five minutes after the program's end. */
+function looksAfterAnything(pid: string): boolean {
+  const children = read(`/proc/${pid}/task/${pid}/children`).trim().split(' ').filter(Boolean);
+  return children.some((child) => stateOf(child) !== 'Z' && !/conmon/.test(read(`/proc/${child}/cmdline`)));
 }
 
 function stateOf(pid: string): string {
@@ -152,31 +158,12 @@ async function lossesOf(world: World, domain: Domain): Promise<string[]> {
   const promised = world.promised(domain);
   if (promised.entries.length === 0 && promised.sessions === 0) return [];
   const mounts = [
-    `type=volume,source=${world.prefix}pi-agent-state,target=/a,readonly`,
-    `type=volume,source=${world.volume('sessions', domain)},target=/s,readonly`,
-    `type=volume,source=${world.volume('domain-state', domain)},target=/d,readonly`,
+    `type=volume,source=${world.prefix}pi-agent-state,target=/a,ro`,
+    `type=volume,source=${world.volume('sessions', domain)},target=/s,ro`,
+    `type=volume,source=${world.volume('domain-state', domain)},target=/d,ro`,
   ].flatMap((mount) => ['--mount', mount]);
-  const run = [
-    'docker',
-    'run',
-    '--rm',
-    '--network',
-    'none',
-    '--user',
-    '0:0',
-    '--label',
-    'faults.keeper=checker',
-  ];
-  const printed = await output([
-    'docker',
-    ...run.slice(1),
-    ...mounts,
-    '--entrypoint',
-    'node',
-    world.image,
-    '-e',
-    READ_DOMAIN,
-  ]);
+  const run = [...world.plainRun, '--label', 'faults.keeper=checker', ...mounts];
+  const printed = await world.engine([...run, '--entrypoint', 'node', world.image, '-e', READ_DOMAIN]);
   const found: { entries: string[]; sessions: number; bad: string[] } = JSON.parse(printed);
   const missing = promised.entries.filter((entry) => !found.entries.includes(entry));
   const short = Math.max(0, promised.sessions - found.sessions);

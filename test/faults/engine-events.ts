@@ -31,14 +31,14 @@ export interface EngineEvents {
 }
 
 /** Ready when events come. */
-export async function watchEngine(prefix: string): Promise<EngineEvents> {
+export async function watchEngine(kind: 'docker' | 'podman', prefix: string): Promise<EngineEvents> {
   const seen: EngineEvent[] = [];
   const waiting = new Set<(event: EngineEvent) => void>();
-  const child = spawn('docker', ['events', '--format', '{{json .}}'], {
+  const child = spawn(kind, ['events', '--format', kind === 'docker' ? '{{json .}}' : 'json'], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   createInterface({ input: child.stdout }).on('line', (line) => {
-    const event = parse(line, prefix);
+    const event = parse(kind === 'docker' ? fromDocker(line) : fromPodman(line), prefix);
     if (event === undefined) return;
     seen.push(event);
     for (const take of waiting) take(event);
@@ -72,20 +72,46 @@ async function started(child: ChildProcess): Promise<void> {
   await new Promise((settle) => setTimeout(settle, 300));
 }
 
-function parse(line: string, prefix: string): EngineEvent | undefined {
+interface Told {
+  type: string;
+  action: string;
+  id: string;
+  name: string;
+  attributes: Record<string, string>;
+  time: number;
+}
+
+function fromDocker(line: string): Told {
   const { Type: type, Action: action, Actor: actor, timeNano } = JSON.parse(line);
   const { ID: id, Attributes: attributes = {} } = actor;
   const name = String(attributes.name ?? id);
-  if (
-    !name.startsWith(prefix) &&
-    !String(id).startsWith(prefix) &&
-    attributes['pi-sandbox.prefix'] !== prefix
-  )
-    return undefined;
+  return { type, action: String(action).split(':', 1)[0] ?? '', id, name, attributes, time: timeNano / 1e6 };
+}
+
+/** Podman's own words for the same. */
+const PODMAN: Record<string, string> = { died: 'die', exec: 'exec_create' };
+
+function fromPodman(line: string): Told {
+  const {
+    Type: type,
+    Status: status,
+    ID: id,
+    Name: name,
+    Attributes: attributes,
+    Time: time,
+  } = JSON.parse(line);
   return {
-    moment: `${type} ${String(action).split(':', 1)[0]}`,
-    id,
-    role: attributes['pi-sandbox.role'],
-    time: timeNano / 1e6,
+    type,
+    action: PODMAN[status] ?? status,
+    id: id ?? name ?? '',
+    name: name ?? '',
+    attributes: attributes ?? {},
+    time: Date.parse(time),
   };
+}
+
+function parse({ type, action, id, name, attributes, time }: Told, prefix: string): EngineEvent | undefined {
+  const ours = name.startsWith(prefix) || id.startsWith(prefix) || attributes['pi-sandbox.prefix'] === prefix;
+  if (!ours) return undefined;
+  return { moment: `${type} ${action}`, id, role: attributes['pi-sandbox.role'], time };
 }

@@ -50,7 +50,7 @@ export async function runCase(world: World, fault: FaultCase, options: RunOption
       if (problems.said.length === 0) tally.survived++;
       else
         tally.failures.push(
-          `${fault.name} ${number} (${notes.join('; ')}): ${problems.said.join('\n')}\n  again: ${again(fault.name, seed, number)}`,
+          `${fault.name} ${number} (${notes.join('; ')}): ${problems.said.join('\n')}\n  again: ${again(world, fault.name, seed, number)}`,
         );
       tally.lost += problems.lost;
       for (const kind of KINDS) leaked[kind] += problems.leaks?.[kind].length ?? 0;
@@ -62,8 +62,9 @@ export async function runCase(world: World, fault: FaultCase, options: RunOption
   return tally;
 }
 
-function again(name: string, seed: string, number: number): string {
-  return `npm run faults -- --only ${name} --seed ${seed} --from ${number} --count 1`;
+function again({ kind }: World, name: string, seed: string, number: number): string {
+  const engine = kind === 'docker' ? '' : `--engine ${kind} `;
+  return `npm run faults -- ${engine}--only ${name} --seed ${seed} --from ${number} --count 1`;
 }
 
 interface Problems {

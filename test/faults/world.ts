@@ -2,10 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { engineOf } from '../setup/engines.ts';
+import { hostUlimits } from '../../src/engine/host-limits.ts';
+import { engineOf, podmanEngine, type TestEngine } from '../setup/engines.ts';
 import { leftovers, sweep } from '../setup/leftovers.ts';
 import { cleanEnvironment, type E2e } from '../setup/scene.ts';
-import { output, type RunningCommand, startCommand } from './commands.ts';
+import { type Outcome, output, type RunningCommand, startCommand } from './commands.ts';
 import { type EngineEvents, watchEngine } from './engine-events.ts';
 
 export const DOMAINS = ['one', 'two'] as const;
@@ -23,6 +24,13 @@ export interface StartOptions {
 }
 
 export interface World {
+  readonly kind: TestEngine['kind'];
+  /** The engine's own command, which must succeed; its output. */
+  engine(words: readonly string[]): Promise<string>;
+  /** The same where failing is as good an answer. */
+  tryEngine(words: readonly string[]): Promise<Outcome>;
+  /** `run` of the plain image as root and without network: options and command come after it. */
+  readonly plainRun: readonly string[];
   readonly prefix: string;
   readonly image: string;
   readonly directory: string;
@@ -45,6 +53,8 @@ export interface World {
   volume(role: 'sessions' | 'domain-state', domain: Domain): string;
   /** Names of the installation's containers, in any state. */
   containers(): Promise<string[]>;
+  /** The one network that is there: a domain's, or on Podman a sandbox's. */
+  network(): Promise<string>;
   stopAll(): Promise<void>;
   /** Removes volumes and networks by hand, and with them what was promised: the installation is a fresh one again. */
   wipe(): Promise<void>;
@@ -53,16 +63,21 @@ export interface World {
   close(): Promise<void>;
 }
 
-export async function openWorld({ root, image: built, directory: scratch }: E2e): Promise<World> {
-  const engine = engineOf('docker');
+export async function openWorld(
+  { root, image: built, directory: scratch }: E2e,
+  kind: TestEngine['kind'] = 'docker',
+): Promise<World> {
   const prefix = `f${randomBytes(3).toString('hex')}-`;
   const directory = mkdtempSync(join(scratch, 'faults-'));
   chmodSync(directory, 0o755);
   const configDirectory = join(directory, 'config');
   for (const name of ['config', 'home', 'projects', 'cache']) mkdirSync(join(directory, name));
   const image = `${prefix}pi-sandbox:${built.slice(built.lastIndexOf(':') + 1)}`;
-  await output(['docker', 'tag', built, image]);
-  const events = await watchEngine(prefix);
+  const engine =
+    kind === 'podman' ? await podmanEngine(mkdtempSync(join(scratch, 'podman-')), built) : engineOf('docker');
+  const own = (words: readonly string[]) => output([kind, ...words]);
+  await own(['tag', built, image]);
+  const events = await watchEngine(kind, prefix);
   const env = {
     ...cleanEnvironment(join(directory, 'home')),
     XDG_CACHE_HOME: join(directory, 'cache'),
@@ -70,6 +85,7 @@ export async function openWorld({ root, image: built, directory: scratch }: E2e)
     PI_SANDBOX_INSTALLATION_PREFIX: prefix,
     PI_SANDBOX_DOMAINS: DOMAINS.join(','),
     PI_SANDBOX_DEFAULT_DOMAIN: DOMAINS[0],
+    ...engine.env,
   };
   const entries = new Map<Domain, string[]>();
   const sessions = new Map<Domain, number>();
@@ -99,7 +115,15 @@ export async function openWorld({ root, image: built, directory: scratch }: E2e)
     outcome.catch(() => undefined);
     return { ...started, outcome };
   };
+  const limits = kind === 'podman' ? await hostUlimits() : [];
   const world: World = {
+    kind,
+    engine: own,
+    tryEngine: (words) => startCommand([kind, ...words]).outcome,
+    plainRun: [
+      ...['run', '--rm', '--network', 'none', '--user', '0:0'],
+      ...limits.flatMap(({ name, soft, hard }) => ['--ulimit', `${name}=${soft}:${hard}`]),
+    ],
     prefix,
     image,
     directory,
@@ -137,29 +161,35 @@ export async function openWorld({ root, image: built, directory: scratch }: E2e)
     },
     volume: (role, domain) => `${prefix}pi-${role}-${domain}`,
     containers: async () => named(await leftovers(engine, prefix), 'container'),
+    async network() {
+      const [name] = named(await leftovers(engine, prefix), 'network');
+      if (name === undefined) throw new Error('there is no network');
+      return name;
+    },
     async stopAll() {
       const { code, stderr } = await command(['stop', '--all']).outcome;
       if (code !== 0) throw new Error(`stop --all failed with ${code}: ${stderr}`);
     },
     async wipe() {
       const found = await leftovers(engine, prefix);
-      for (const volume of named(found, 'volume')) await output(['docker', 'volume', 'rm', volume]);
-      for (const network of named(found, 'network')) await output(['docker', 'network', 'rm', network]);
+      for (const volume of named(found, 'volume')) await own(['volume', 'rm', volume]);
+      for (const network of named(found, 'network')) await own(['network', 'rm', network]);
       entries.clear();
       sessions.clear();
     },
     async clear() {
       const found = await leftovers(engine, prefix);
-      for (const container of named(found, 'container')) await output(['docker', 'rm', '-f', container]);
+      for (const container of named(found, 'container')) await own(['rm', '-f', container]);
       if (named(found, 'network').length === 0) return;
       // By id: there may be two of one name.
-      const ids = await output(['docker', 'network', 'ls', '--quiet', '--filter', `name=^${prefix}`]);
-      for (const id of ids.split('\n').filter(Boolean)) await output(['docker', 'network', 'rm', id]);
+      const ids = await own(['network', 'ls', '--quiet', '--filter', `name=^${prefix}`]);
+      for (const id of ids.split('\n').filter(Boolean)) await own(['network', 'rm', id]);
     },
     async close() {
       for (const { child } of running) child.kill('SIGKILL');
       await world.clear().catch(() => undefined);
       await sweep(engine, prefix);
+      await engine.close();
       events.close();
       if (existsSync(directory)) rmSync(directory, { recursive: true, force: true });
     },

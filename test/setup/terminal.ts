@@ -14,11 +14,13 @@ export interface TerminalOptions {
 
 export interface TestTerminal {
   readonly pid: number;
-  /** Sends keys as the terminal would. */
-  type(keys: string): void;
+  /** Sends keys as the terminal would; bytes as they are, also a part of a character. */
+  type(keys: string | Uint8Array): void;
   resize(columns: number, rows: number): void;
   /** What the screen shows now, one line each, without trailing blanks. */
   screen(): string;
+  /** What a program has set and a shell's prompt has no use for; none is left when it has ended. */
+  leftModes(): string[];
   /** Every byte that was written to the terminal so far. */
   bytes(): Buffer;
   /** Resolves with the screen as soon as it shows the text; fails with the screen when it does not in time. */
@@ -93,12 +95,24 @@ export function terminal(file: string, args: readonly string[], options: Termina
     typeof wanted === 'string' ? content.includes(wanted) : wanted.test(content);
   return {
     pid: pty.pid,
-    type: (keys) => pty.write(keys),
+    // Its declaration knows text alone.
+    type: (keys) => void Reflect.apply(pty.write, pty, [typeof keys === 'string' ? keys : Buffer.from(keys)]),
     resize(newColumns, newRows) {
       screen.resize(newColumns, newRows);
       pty.resize(newColumns, newRows);
     },
     screen: text,
+    leftModes() {
+      const { modes, buffer } = screen;
+      return [
+        ...(buffer.active.type === 'alternate' ? ['alternate screen'] : []),
+        ...(modes.mouseTrackingMode === 'none' ? [] : [`mouse ${modes.mouseTrackingMode}`]),
+        ...(modes.bracketedPasteMode ? ['bracketed paste'] : []),
+        ...(modes.sendFocusMode ? ['focus'] : []),
+        ...(modes.synchronizedOutputMode ? ['synchronized output'] : []),
+        ...(modes.applicationCursorKeysMode ? ['application cursor keys'] : []),
+      ];
+    },
     bytes: () => Buffer.concat(pieces),
     shows: (wanted, milliseconds = WAIT_MS) =>
       watch(String(wanted), () => (matches(text(), wanted) ? text() : undefined), milliseconds),

@@ -4,11 +4,11 @@ import { passedEnvironment, terminalEnvironment } from '../config/index.ts';
 import { openContext } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { askSupervisor } from '../sandbox/ask-supervisor.ts';
-import { attach, describeEnding, exitCodeOf } from '../sandbox/attach.ts';
+import { attach } from '../sandbox/attach.ts';
+import { exitCodeAfter } from '../sandbox/ending.ts';
 import { findSandbox } from '../sandbox/resolve-running.ts';
 import { environmentFromFlags } from '../sandbox/start-options.ts';
 import { terminalDescription } from '../sandbox/terminal-description.ts';
-import { warn } from '../ui/report.ts';
 import { isTerminal } from './start.ts';
 
 export interface ExecOptions extends GlobalOptions {
@@ -64,9 +64,9 @@ export async function exec(
     });
   }
   const ending = await attach(answer.connection, process, terminal);
-  engine.close();
-  if (ending.how === 'lost') throw new OperationError(`the connection to ${sandbox.name} was lost`);
-  const explanation = describeEnding(ending.exited);
-  if (explanation !== undefined) warn(explanation);
-  return exitCodeOf(ending.exited);
+  try {
+    return await exitCodeAfter(ending, engine, sandbox);
+  } finally {
+    engine.close();
+  }
 }

@@ -1,14 +1,13 @@
-import { constants } from 'node:os';
 import type { ReadStream, WriteStream } from 'node:tty';
 import { safeForTerminal } from '../../lib/redact.ts';
 import {
-  type Exited,
   type Frame,
   type FrameConnection,
   InputCredit,
   type SignalName,
   sendInput,
 } from '../../wire/index.ts';
+import { type Ending, exitCodeOf } from './ending.ts';
 import { TerminalModes } from './terminal-modes.ts';
 
 /** The user's end: the process's own streams, or a test's. */
@@ -17,9 +16,6 @@ export interface UserStreams {
   stdout: NodeJS.WriteStream;
   stderr: NodeJS.WriteStream;
 }
-
-/** How a program in the sandbox ended, as seen from here. */
-export type Ending = { how: 'exited'; exited: Exited } | { how: 'lost' };
 
 const FORWARDED: readonly SignalName[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'];
 
@@ -33,12 +29,12 @@ export async function attach(
   terminal: boolean,
 ): Promise<Ending> {
   const credit = new InputCredit(connection.closed);
-  const restore = terminal ? enterRawMode(user.stdin) : () => undefined;
-  const unforward = forwardSignals(connection);
+  const modes = terminal ? new TerminalModes() : undefined;
+  const restore = modes ? enterRawMode(user, modes) : () => undefined;
+  const signals = forwardSignals(connection);
   const stopResizing = terminal ? followSize(connection, user.stdout) : () => undefined;
   const stopInput = sendAllInput(connection, credit, user, terminal);
   watchOutput(connection, user);
-  const modes = terminal ? new TerminalModes() : undefined;
   const { promise, resolve } = Promise.withResolvers<Ending>();
   connection.onFrame((frame) => {
     if (frame.type === 'exited') resolve({ how: 'exited', exited: frame.value });
@@ -47,23 +43,16 @@ export async function attach(
   });
   void connection.closed.then(() => resolve({ how: 'lost' }));
   try {
-    return await promise;
+    const ending = await promise;
+    const signal = signals.last();
+    return signal === undefined ? ending : { ...ending, signal };
   } finally {
     stopInput();
     stopResizing();
-    unforward();
-    const left = modes?.end() ?? '';
-    if (left !== '' && user.stdout.writable) user.stdout.write(left);
+    signals.stop();
     restore();
     connection.destroy();
   }
-}
-
-/** The exit code that a shell would report for the program. */
-export function exitCodeOf({ code, signal }: Exited): number {
-  if (code !== null) return code;
-  const signals: Record<string, number | undefined> = constants.signals;
-  return 128 + (signals[signal ?? ''] ?? 0);
 }
 
 function handle(frame: Frame, user: UserStreams, credit: InputCredit): Promise<void> | undefined {
@@ -101,11 +90,14 @@ function watchOutput(connection: FrameConnection, user: UserStreams): void {
   }
 }
 
-function enterRawMode(stdin: ReadStream | NodeJS.ReadStream): () => void {
+/** Also undone where this process ends in the middle; what is written to a terminal then is written at once. */
+function enterRawMode({ stdin, stdout }: UserStreams, modes: TerminalModes): () => void {
   const before = stdin.isRaw;
   const restore = (): void => {
-    stdin.setRawMode(before);
     process.off('exit', restore);
+    const left = modes.end();
+    if (left !== '' && stdout.writable) stdout.write(left);
+    stdin.setRawMode(before);
   };
   stdin.setRawMode(true);
   passOutputThrough(stdin);
@@ -161,27 +153,25 @@ function sendAllInput(
 }
 
 /** Signals to this command reach the program; a second one of the same kind ends this command itself. */
-function forwardSignals(connection: FrameConnection): () => void {
+function forwardSignals(connection: FrameConnection): { last(): SignalName | undefined; stop(): void } {
   const seen = new Set<SignalName>();
+  let last: SignalName | undefined;
   const handlers = FORWARDED.map((signal) => {
     const handler = (): void => {
       if (seen.has(signal) && signal !== 'SIGUSR1' && signal !== 'SIGUSR2') {
         process.exit(exitCodeOf({ code: null, signal }));
       }
       seen.add(signal);
+      last = signal;
       connection.send({ type: 'signal', value: { signal } });
     };
     process.on(signal, handler);
     return { signal, handler };
   });
-  return () => {
-    for (const { signal, handler } of handlers) process.off(signal, handler);
+  return {
+    last: () => last,
+    stop: () => {
+      for (const { signal, handler } of handlers) process.off(signal, handler);
+    },
   };
-}
-
-/** What to tell the user when the program did not simply exit. */
-export function describeEnding(exited: Exited): string | undefined {
-  if (exited.outOfMemory === undefined) return undefined;
-  const mebibytes = Math.round(exited.outOfMemory.limit / 2 ** 20);
-  return `ended by the kernel for lack of memory (limit ${mebibytes} MiB): raise it with --memory or MEMORY=`;
 }

@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { ContainerInfo, Engine } from '../../engine/index.ts';
-import { messageOf, OperationError } from '../../lib/errors.ts';
+import { messageOf } from '../../lib/errors.ts';
 import { warn } from '../ui/report.ts';
-import { attach, describeEnding, type Ending, exitCodeOf } from './attach.ts';
+import { attach } from './attach.ts';
+import { type Ending, exitCodeAfter, exitCodeOf } from './ending.ts';
 import { changesSince, rememberHostExecuted } from './host-executed.ts';
 import { openSandbox } from './open-sandbox.ts';
 import { type PreparedStart, type ProgramChoice, prepareStart } from './prepare-start.ts';
@@ -27,7 +26,7 @@ export async function runInSandbox(
     warn(`this session changed what programs on the host may execute: ${change}`);
   }
   try {
-    return await exitOf(ending, prepared);
+    return await exitOf(ending, prepared, choice);
   } finally {
     prepared.close();
   }
@@ -46,37 +45,14 @@ async function relayServices({ plan, sandbox, offers }: PreparedStart, options: 
   }
 }
 
-async function exitOf(ending: Ending, { plan, sandbox }: PreparedStart): Promise<number> {
-  if (ending.how === 'exited') {
-    const explanation = describeEnding(ending.exited);
-    if (explanation !== undefined) warn(explanation);
-    return exitCodeOf(ending.exited);
-  }
-  const found = await afterLoss(plan.engine, sandbox.name);
-  if (found?.state === 'running') {
-    throw new OperationError(`the connection to ${sandbox.name} was lost; the sandbox still runs`, {
-      hint: `pi-sandbox start ${sandbox.project.display} joins it again`,
-    });
-  }
-  const reason = found?.oomKilled === true ? 'it ran out of memory' : 'it was stopped or killed';
-  throw new OperationError(`the sandbox ${sandbox.name} is gone: ${reason}`, {
-    hint: `pi-sandbox logs ${sandbox.project.display} shows its last lines`,
-  });
-}
-
-/** How long an engine may still call a container running that was killed a moment ago. */
-const SETTLE_MS = 2_000;
-
-/** What has become of the sandbox; the stream's end is often here before the engine knows of the container's (S20). */
-async function afterLoss(engine: Engine, name: string): Promise<ContainerInfo | undefined> {
-  const look = () => engine.containers.inspect(name).catch(() => undefined);
-  let found = await look();
-  for (
-    const end = Date.now() + SETTLE_MS;
-    found?.state === 'running' && Date.now() < end;
-    found = await look()
-  ) {
-    await sleep(100);
-  }
-  return found;
+async function exitOf(
+  ending: Ending,
+  { plan, sandbox }: PreparedStart,
+  choice: ProgramChoice,
+): Promise<number> {
+  const name = { name: sandbox.name, project: sandbox.project.display };
+  const code = await exitCodeAfter(ending, plan.engine, name);
+  // pi saves and leaves with 0 then; whoever ended this command by a signal is told so all the same.
+  const graceful = code === 0 && choice.program === 'pi' && choice.terminal && ending.signal !== undefined;
+  return graceful ? exitCodeOf({ code: null, signal: ending.signal ?? null }) : code;
 }

@@ -71,7 +71,7 @@ export function containerClient(transport: Transport): ContainerClient {
     waitRemoved: (id, timeoutMs) => waitRemoved(transport, id, timeoutMs),
     async inspect(id) {
       const answer = await call({ method: 'GET', path: pathOf`/containers/${id}/json` });
-      if (answer.status === 404) return undefined;
+      if (isGone(answer)) return undefined;
       if (answer.status !== 200) throw transport.failure(`cannot inspect container ${id}`, answer);
       return containerInfo(object(answer.json));
     },
@@ -91,14 +91,14 @@ export function containerClient(transport: Transport): ContainerClient {
         query: { t: timeoutSeconds },
         timeoutMs,
       });
-      if (answer.status === 404) return 'gone';
+      if (isGone(answer)) return 'gone';
       if (answer.status === 304) return 'not-running';
       if (answer.status !== 204) throw transport.failure(`cannot stop container ${id}`, answer);
       return 'stopped';
     },
     async kill(id, signal = 'SIGKILL') {
       const answer = await call({ method: 'POST', path: pathOf`/containers/${id}/kill`, query: { signal } });
-      if (answer.status === 404) return 'gone';
+      if (isGone(answer)) return 'gone';
       if (answer.status === 409 || isNotRunning(answer)) return 'not-running';
       if (answer.status !== 204) throw transport.failure(`cannot send ${signal} to container ${id}`, answer);
       return 'sent';
@@ -109,7 +109,7 @@ export function containerClient(transport: Transport): ContainerClient {
         path: pathOf`/containers/${id}`,
         query: { force, v: false },
       });
-      if (answer.status === 404) return 'gone';
+      if (isGone(answer)) return 'gone';
       if (/already in progress|being removed/.test(answer.message)) return 'removing';
       if (!force && (answer.status === 409 || /is running|in state running/.test(answer.message)))
         return 'running';
@@ -120,6 +120,11 @@ export function containerClient(transport: Transport): ContainerClient {
     exec: (id, request) => startExec(transport, id, request),
     memoryUsage: (id) => memoryUsage(transport, id),
   };
+}
+
+/** Podman answers 500 where the container goes while it is being looked up. */
+function isGone({ status, message }: { status: number; message: string }): boolean {
+  return status === 404 || (status >= 400 && /no such container/i.test(message));
 }
 
 async function create(transport: Transport, spec: ContainerSpec): Promise<CreateResult> {
@@ -151,7 +156,7 @@ async function start(transport: Transport, id: string): Promise<StartResult> {
   if (status === 304) return { outcome: 'already-started' };
   if (isNoNetwork(answer)) return { outcome: 'no-such-network', message };
   // 404 is also "the program does not exist", which the caller must see in full.
-  if (status === 404 && /no such container/i.test(message)) return { outcome: 'gone', message };
+  if (/no such container/i.test(message)) return { outcome: 'gone', message };
   if (status === 409 || /marked for removal|removing|stopping/i.test(message))
     return { outcome: 'dying', message };
   throw transport.failure(`cannot start container ${id}`, answer);

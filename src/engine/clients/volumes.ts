@@ -29,22 +29,25 @@ export interface VolumeClient {
 
 export function volumeClient(transport: Transport): VolumeClient {
   const { call } = transport;
+  const inspect: VolumeClient['inspect'] = async (name) => {
+    const answer = await call({ method: 'GET', path: pathOf`/volumes/${name}` });
+    if (answer.status === 404) return undefined;
+    if (answer.status !== 200) throw transport.failure(`cannot inspect volume ${name}`, answer);
+    return volumeInfo(object(answer.json));
+  };
   return {
-    async inspect(name) {
-      const answer = await call({ method: 'GET', path: pathOf`/volumes/${name}` });
-      if (answer.status === 404) return undefined;
-      if (answer.status !== 200) throw transport.failure(`cannot inspect volume ${name}`, answer);
-      return volumeInfo(object(answer.json));
-    },
+    inspect,
     async create({ name, labels }) {
       const answer = await call({
         method: 'POST',
         path: '/volumes/create',
         body: { Name: name, Labels: labels },
       });
-      if (answer.status !== 201 && answer.status !== 200)
-        throw transport.failure(`cannot create volume ${name}`, answer);
-      return volumeInfo(object(answer.json));
+      if (answer.status === 201 || answer.status === 200) return volumeInfo(object(answer.json));
+      // Podman says so of one that another client makes at the same moment.
+      const there = /already exists/.test(answer.message) ? await inspect(name) : undefined;
+      if (there === undefined) throw transport.failure(`cannot create volume ${name}`, answer);
+      return there;
     },
     async list({ labels = {}, namePrefix = '' }) {
       const answer = await call({

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { expectPlainWords, expectSuccess, expectThat, output } from '../commands.ts';
+import { expectPlainWords, expectSuccess, expectThat } from '../commands.ts';
 import type { FaultCase } from '../fault-case.ts';
 import type { Random } from '../random.ts';
 import type { World } from '../world.ts';
@@ -131,28 +131,8 @@ async function inVolumes(world: World, script: string, input = ''): Promise<stri
     `type=volume,source=${world.volume('sessions', 'one')},target=/s`,
     `type=volume,source=${world.volume('domain-state', 'one')},target=/d`,
   ].flatMap((mount) => ['--mount', mount]);
-  const run = [
-    'run',
-    '--rm',
-    '--network',
-    'none',
-    '--user',
-    '0:0',
-    '--label',
-    'faults.keeper=damage',
-  ] as const;
-  return output([
-    'docker',
-    ...run,
-    ...mounts,
-    '--env',
-    `DATA=${input}`,
-    '--entrypoint',
-    'sh',
-    world.image,
-    '-c',
-    script,
-  ]);
+  const run = [...world.plainRun, '--label', 'faults.keeper=damage', ...mounts, '--env', `DATA=${input}`];
+  return world.engine([...run, '--entrypoint', 'sh', world.image, '-c', script]);
 }
 
 export const damagedState: FaultCase = {

@@ -1,12 +1,5 @@
 import { findLosses } from '../checker.ts';
-import {
-  expectClearFailure,
-  expectPlainWords,
-  expectSuccess,
-  expectThat,
-  output,
-  startCommand,
-} from '../commands.ts';
+import { expectClearFailure, expectPlainWords, expectSuccess, expectThat } from '../commands.ts';
 import type { FaultCase } from '../fault-case.ts';
 import type { World } from '../world.ts';
 
@@ -17,39 +10,16 @@ const PAGE_KIB = 4;
 async function plant(world: World, volume: string): Promise<string> {
   const owner = process.getuid?.() === 0 ? 1000 : (process.getuid?.() ?? 1000);
   const options = `o=size=${SIZE_KIB}k,uid=${owner},gid=${owner},mode=0700`;
-  await output([
-    'docker',
-    'volume',
-    'create',
-    '--opt',
-    'type=tmpfs',
-    '--opt',
-    'device=tmpfs',
-    '--opt',
-    options,
-    volume,
-  ]);
-  const run = [
-    'run',
-    '--detach',
-    '--rm',
-    '--network',
-    'none',
-    '--user',
-    '0:0',
-    '--label',
-    'faults.keeper=volume',
-  ] as const;
-  const keeper = await output([
-    'docker',
-    ...run,
-    ...['--mount', `type=volume,source=${volume},target=/v`, '--entrypoint', 'sleep', world.image, '600'],
-  ]);
+  const create = ['volume', 'create', '--opt', 'type=tmpfs', '--opt', 'device=tmpfs', '--opt', options];
+  await world.engine([...create, volume]);
+  const run = [...world.plainRun, '--detach', '--label', 'faults.keeper=volume'];
+  const mount = `type=volume,source=${volume},target=/v`;
+  const keeper = await world.engine([...run, '--mount', mount, '--entrypoint', 'sleep', world.image, '600']);
   return keeper.trim();
 }
 
-async function inKeeper(keeper: string, script: string): Promise<string> {
-  return output(['docker', 'exec', '--user', '0:0', keeper, 'sh', '-c', script]);
+async function inKeeper(world: World, keeper: string, script: string): Promise<string> {
+  return world.engine(['exec', '--user', '0:0', keeper, 'sh', '-c', script]);
 }
 
 export const fullVolume: FaultCase = {
@@ -77,6 +47,7 @@ export const fullVolume: FaultCase = {
       const room = random.pick([0, 0, PAGE_KIB, 2 * PAGE_KIB, PAGE_KIB * random.below(24)]);
       note(`${volume.slice(world.prefix.length)} with ${room} KiB, ${settled ? 'used before' : 'fresh'}`);
       await inKeeper(
+        world,
         keeper,
         `free=$(df -k --output=avail /v | tail -n 1); dd if=/dev/zero of=/v/.filler bs=1k count=$((free - ${room})) 2>/dev/null; :`,
       );
@@ -89,7 +60,7 @@ export const fullVolume: FaultCase = {
           expectThat(told.test(outcome.stderr), 'it does not say that there is no room', outcome);
         if (outcome.stderr.includes('could not be set up')) expectClearFailure(outcome, told);
       }
-      await startCommand(['docker', 'exec', '--user', '0:0', keeper, 'rm', '-f', '/v/.filler']).outcome;
+      await world.tryEngine(['exec', '--user', '0:0', keeper, 'rm', '-f', '/v/.filler']);
       await expectSuccess(world.entry(project), 'with room again, a shell failed');
       await expectSuccess(world.demo(project), 'with room again, pi failed');
       await world.stopAll();
@@ -98,8 +69,8 @@ export const fullVolume: FaultCase = {
       expectThat(lost.length === 0, `lost: ${lost.join(', ')}`);
     } finally {
       await world.stopAll();
-      await startCommand(['docker', 'kill', keeper]).outcome;
-      await startCommand(['docker', 'wait', keeper]).outcome;
+      await world.tryEngine(['kill', keeper]);
+      await world.tryEngine(['wait', keeper]);
       await world.wipe();
     }
   },

@@ -1,11 +1,4 @@
-import {
-  expectClearFailure,
-  expectPlainWords,
-  expectSuccess,
-  expectThat,
-  output,
-  startCommand,
-} from '../commands.ts';
+import { expectClearFailure, expectPlainWords, expectSuccess, expectThat } from '../commands.ts';
 import type { FaultCase } from '../fault-case.ts';
 import type { World } from '../world.ts';
 import { somePoint } from './moments.ts';
@@ -21,11 +14,11 @@ const PROCESSES = {
 async function kill(world: World, what: keyof typeof PROCESSES | 'container'): Promise<void> {
   for (const container of await world.containers()) {
     if (what === 'container') {
-      await startCommand(['docker', 'kill', container]).outcome;
+      await world.tryEngine(['kill', container]);
       continue;
     }
     const script = `for p in /proc/[0-9]*; do grep -qa -- '${PROCESSES[what]}' $p/cmdline && [ $p != /proc/1 ] && [ $p != /proc/$$ ] && kill -9 \${p#/proc/}; done; :`;
-    await startCommand(['docker', 'exec', '--user', '0:0', container, 'sh', '-c', script]).outcome;
+    await world.tryEngine(['exec', '--user', '0:0', container, 'sh', '-c', script]);
   }
 }
 
@@ -62,14 +55,14 @@ export const removedByHand: FaultCase = {
   async attempt(world, random, note) {
     const project = world.project();
     await expectSuccess(world.entry(project), 'the first start failed');
-    const network = `${world.prefix}pi-network-one`;
+    const network = await world.network();
     const scene = random.pick(['volumes', 'network', 'network during a start', 'network in use']);
     note(scene);
     if (scene === 'network in use') {
       for (const container of await world.containers()) {
-        await output(['docker', 'network', 'disconnect', '--force', network, container]);
+        await world.engine(['network', 'disconnect', '--force', network, container]);
       }
-      await output(['docker', 'network', 'rm', network]);
+      await world.engine(['network', 'rm', network]);
       await expectSuccess(world.entry(project), 'a join without the network failed');
       await world.stopAll();
     } else {
@@ -77,14 +70,14 @@ export const removedByHand: FaultCase = {
       if (scene === 'volumes') {
         // One that is missing beside one that is there.
         if (random.below(2) === 0) await world.wipe();
-        else await output(['docker', 'volume', 'rm', `${world.prefix}pi-agent-state`]);
+        else await world.engine(['volume', 'rm', `${world.prefix}pi-agent-state`]);
       }
     }
     const started = world.entry(project);
     if (scene === 'network during a start') {
       await world.events.next('network create', 2_000);
       for (let left = 1 + random.below(3); left > 0; left--) {
-        await startCommand(['docker', 'network', 'rm', network]).outcome;
+        await world.tryEngine(['network', 'rm', network]);
       }
     }
     await expectSuccess(started, 'the start failed');
