@@ -17,6 +17,8 @@ export interface TestTerminal {
   /** Sends keys as the terminal would; bytes as they are, also a part of a character. */
   type(keys: string | Uint8Array): void;
   resize(columns: number, rows: number): void;
+  /** Takes nothing of what is written for so long. */
+  pause(milliseconds: number): void;
   /** What the screen shows now, one line each, without trailing blanks. */
   screen(): string;
   /** What a program has set and a shell's prompt has no use for; none is left when it has ended. */
@@ -100,6 +102,10 @@ export function terminal(file: string, args: readonly string[], options: Termina
     resize(newColumns, newRows) {
       screen.resize(newColumns, newRows);
       pty.resize(newColumns, newRows);
+    },
+    pause(milliseconds) {
+      pty.pause();
+      setTimeout(() => pty.resume(), milliseconds);
     },
     screen: text,
     leftModes() {

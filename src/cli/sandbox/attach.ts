@@ -44,6 +44,8 @@ export async function attach(
   void connection.closed.then(() => resolve({ how: 'lost' }));
   try {
     const ending = await promise;
+    // In raw mode still: the terminal would make other bytes of what waits for it.
+    if (terminal) await Promise.all([user.stdout, user.stderr].map(written));
     const signal = signals.last();
     return signal === undefined ? ending : { ...ending, signal };
   } finally {
@@ -81,6 +83,12 @@ function write(stream: NodeJS.WriteStream, bytes: Uint8Array): Promise<void> | u
     };
     stream.on('drain', done).on('close', done).on('error', done);
   });
+}
+
+/** Settles when everything was handed to the system, or never will be. */
+function written(stream: NodeJS.WriteStream): Promise<void> | undefined {
+  if (!stream.writable || stream.writableLength === 0) return undefined;
+  return new Promise((resolve) => stream.write('', () => resolve()));
 }
 
 /** A closed standard output ends the program in the sandbox, as a closed pipe does (S14). */
