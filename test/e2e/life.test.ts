@@ -204,11 +204,12 @@ describe('S14, S15: the life of a sandbox', () => {
     child.stderr.on('data', (piece) => {
       errors += String(piece);
     });
-    const ended = once(child, 'close').then(() => Promise.reject(new Error(`it ended early: ${errors}`)));
-    await Promise.race([once(child.stdout, 'data'), ended]);
-    ended.catch(() => undefined);
+    const closed = once(child, 'close');
+    const early = closed.then(() => Promise.reject(new Error(`it ended early: ${errors}`)));
+    await Promise.race([once(child.stdout, 'data'), early]);
+    early.catch(() => undefined);
     await here.engine.command(['kill', await sandboxOf(here, project)]);
-    const [code] = await once(child, 'close');
+    const [code] = await closed;
     expect(code).toBe(137);
     expect(errors).toMatch(/the sandbox .* is gone: it was stopped or killed/);
     expect(errors).toContain('pi-sandbox logs');
