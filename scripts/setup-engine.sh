@@ -239,11 +239,12 @@ setup_base() {
   install_packages debootstrap
 }
 
-# What the tests run beside the engines: a static program for a container, an SSH agent, the shells that complete.
+# What the tests run beside the engines: a static program for a container, an SSH agent, the shells that complete,
+# a terminal multiplexer.
 install_test_programs() {
   if ! have apt-get; then return 0; fi
   absent=
-  for program in busybox:busybox-static ssh-agent:openssh-client curl:curl zsh:zsh fish:fish; do
+  for program in busybox:busybox-static ssh-agent:openssh-client curl:curl zsh:zsh fish:fish tmux:tmux; do
     have "${program%%:*}" || absent="$absent ${program#*:}"
   done
   if [ -z "$absent" ]; then return 0; fi
