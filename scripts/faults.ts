@@ -1,11 +1,15 @@
 /**
- * `npm run faults [-- --count N] [--seed S] [--only name,…] [--from K] [--crowd N]
- * [--engine docker|podman]`: the start under faults
- * (docs/faults.md). Exit code 1 when a fault was not survived, or something was lost or left over.
+ * `npm run faults [-- --count N] [--seed S] [--only name,…] [--from K] [--crowd N] [--engine docker|podman]`: starts and
+ * session history under faults (docs/faults.md). Exit code 1 when a fault was not survived, or something was lost or left
+ * over.
  */
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import { HISTORY_FAULTS } from '../test/faults/cases/history.ts';
 import { START_FAULTS } from '../test/faults/cases/index.ts';
+import { START_INSPECTION } from '../test/faults/checker.ts';
+import type { FaultCase, Inspection } from '../test/faults/fault-case.ts';
+import { HISTORY_INSPECTION, type HistoryWorld, openHistoryWorld } from '../test/faults/history/world.ts';
 import { tableOf } from '../test/faults/report.ts';
 import { runCase, type Tally } from '../test/faults/run-case.ts';
 import { openWorld, type World } from '../test/faults/world.ts';
@@ -13,12 +17,13 @@ import setup from '../test/setup/e2e-global.ts';
 import type { E2e } from '../test/setup/scene.ts';
 
 const CROWD = 20;
+const NAMES = [...START_FAULTS, ...HISTORY_FAULTS].map(({ name }) => name);
 
 const { values } = parseArgs({
   options: {
     count: { type: 'string' },
     seed: { type: 'string', default: randomBytes(4).toString('hex') },
-    only: { type: 'string', default: START_FAULTS.map(({ name }) => name).join(',') },
+    only: { type: 'string', default: NAMES.join(',') },
     from: { type: 'string', default: '0' },
     crowd: { type: 'string', default: String(CROWD) },
     engine: { type: 'string', default: 'docker' },
@@ -27,9 +32,8 @@ const { values } = parseArgs({
 const { engine } = values;
 if (engine !== 'docker' && engine !== 'podman') refuse(`--engine ${engine}: docker or podman`);
 const wanted = values.only.split(',');
-const unknown = wanted.find((name) => !START_FAULTS.some((fault) => fault.name === name));
-if (unknown !== undefined)
-  refuse(`--only ${unknown}: there are ${START_FAULTS.map(({ name }) => name).join(', ')}`);
+const unknown = wanted.find((name) => !NAMES.includes(name));
+if (unknown !== undefined) refuse(`--only ${unknown}: there are ${NAMES.join(', ')}`);
 const numberOf = (option: 'count' | 'from' | 'crowd', least: number): number | undefined => {
   const value = values[option];
   if (value === undefined) return undefined;
@@ -41,14 +45,12 @@ const [count, from, crowd] = [numberOf('count', 1), numberOf('from', 0) ?? 0, nu
 
 let scene: E2e | undefined;
 let world: World | undefined;
+let historyWorld: HistoryWorld | undefined;
+let tearDown = async (): Promise<void> => undefined;
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 say(`faults: ${engine}, seed ${values.seed}`);
-const provide = (_name: string, value: E2e): void => {
-  scene = value;
-};
-// An image under a name of its own: tests that run beside this one prune theirs.
-const tearDown = await setup({ provide }, 'faults-');
-const tallies: Tally[] = [];
+const ofStarts: Tally[] = [];
+const ofHistory: Tally[] = [];
 let ending: Promise<never> | undefined;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
@@ -57,18 +59,21 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   });
 }
 try {
-  for (const fault of START_FAULTS.filter(({ name }) => wanted.includes(name))) {
+  for (const fault of HISTORY_FAULTS.filter(({ name }) => wanted.includes(name))) {
+    historyWorld = openHistoryWorld();
+    ofHistory.push(await tryCase(historyWorld, HISTORY_INSPECTION, fault));
+    historyWorld.close();
+  }
+  const starts = START_FAULTS.filter(({ name }) => wanted.includes(name));
+  const provide = (_name: string, value: E2e): void => {
+    scene = value;
+  };
+  // An image under a name of its own: tests that run beside this one prune theirs.
+  if (starts.length > 0) tearDown = await setup({ provide }, 'faults-');
+  for (const fault of starts) {
     if (scene === undefined) throw new Error('the set-up gave no scene');
-    say(`\n${fault.name}: ${fault.about}`);
     world = await openWorld(scene, engine);
-    const tally = await runCase(world, fault, {
-      seed: values.seed,
-      from,
-      count: count ?? fault.tries.usual,
-      crowd,
-      onTry: (failed) => void process.stderr.write(failed === undefined ? '.' : `\nFAILED ${failed}\n`),
-    });
-    tallies.push(tally);
+    ofStarts.push(await tryCase(world, START_INSPECTION, fault));
     await world.close();
   }
 } catch (error) {
@@ -76,7 +81,18 @@ try {
   if (ending === undefined) say(`\nfaults: ${error instanceof Error ? error.message : String(error)}`);
   await end(1);
 }
-await end(tallies.every(({ tried, survived }) => tried === survived) ? 0 : 1);
+await end([...ofStarts, ...ofHistory].every(({ tried, survived }) => tried === survived) ? 0 : 1);
+
+async function tryCase<W>(within: W, inspection: Inspection<W>, fault: FaultCase<W>): Promise<Tally> {
+  say(`\n${fault.name}: ${fault.about}`);
+  return runCase(within, inspection, fault, {
+    seed: values.seed,
+    from,
+    count: count ?? fault.tries.usual,
+    crowd,
+    onTry: (failed) => void process.stderr.write(failed === undefined ? '.' : `\nFAILED ${failed}\n`),
+  });
+}
 
 function end(code: number): Promise<never> {
   ending ??= endOnce(code);
@@ -85,9 +101,15 @@ function end(code: number): Promise<never> {
 
 /** Whatever happened, everything that was made goes, and what is known is printed. */
 async function endOnce(code: number): Promise<never> {
+  historyWorld?.close();
   await world?.close().catch((error: unknown) => say(String(error)));
   await tearDown().catch((error: unknown) => say(String(error)));
-  process.stdout.write(`\n${tableOf(tallies)}\n\n${engine}, seed ${values.seed}\n`);
+  if (ofStarts.length > 0) {
+    const kinds = START_INSPECTION.kinds;
+    process.stdout.write(`\n${tableOf(ofStarts, kinds)}\n`);
+  }
+  if (ofHistory.length > 0) process.stdout.write(`\n${tableOf(ofHistory, HISTORY_INSPECTION.kinds)}\n`);
+  process.stdout.write(`\n${engine}, seed ${values.seed}\n`);
   process.exit(code);
 }
 

@@ -105,7 +105,11 @@ export async function takeLock(
 /** True while some process, in whatever container, holds the lock. Never makes the file. */
 export function isHeld(path: string): boolean {
   // Mostly there is none; to find that out by a failed open costs ten times as much.
-  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return false;
+  try {
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return false;
+  } catch (error) {
+    throw new FileError('probe', path, error);
+  }
   let fd: number;
   try {
     fd = openLockFile(path, constants.O_RDONLY);

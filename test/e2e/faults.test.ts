@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { START_FAULTS } from '../faults/cases/index.ts';
-import { findLosses, lookOnce } from '../faults/checker.ts';
+import { findLosses, lookOnce, START_INSPECTION } from '../faults/checker.ts';
 import { runCase } from '../faults/run-case.ts';
 import { openWorld, type World } from '../faults/world.ts';
 import { PODMAN_INSTALLED } from '../setup/engines.ts';
@@ -59,7 +59,7 @@ describe.each(ENGINES)(
       it(`S14: ${fault.name}: ${fault.about}`, async () => {
         const count = kind === 'docker' ? fault.tries.few : 1;
         const options = { seed: SEED, from: 0, count, crowd: CROWD };
-        const { failures, survived, lost } = await runCase(world, fault, options);
+        const { failures, survived, lost } = await runCase(world, START_INSPECTION, fault, options);
         expect(failures).toEqual([]);
         expect({ survived, lost }).toEqual({ survived: count, lost: 0 });
       });

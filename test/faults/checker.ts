@@ -5,10 +5,31 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Inspection } from './fault-case.ts';
 import { DOMAINS, type Domain, type World } from './world.ts';
 
 export const KINDS = ['containers', 'networks', 'volumes', 'processes', 'mount points', 'sockets'] as const;
 export type Leaks = Record<(typeof KINDS)[number], string[]>;
+
+/** How long a helper that was never started may stay (src/cli/sandbox/volumes.ts). */
+const ABANDONED_MS = 11_000;
+
+/** After each start under faults: nothing runs, nothing is left. */
+export const START_INSPECTION: Inspection<World> = {
+  kinds: KINDS,
+  flags: ({ kind }) => (kind === 'docker' ? '' : `--engine ${kind} `),
+  settle: (world) => world.stopAll(),
+  losses: findLosses,
+  async leaks(world) {
+    const leaks = await findLeaks(world);
+    if (leaks.containers.length === 0) return leaks;
+    // One that was made and never started is cleared away as soon as it is old enough to belong to nobody.
+    await sleep(ABANDONED_MS);
+    await world.stopAll().catch(() => undefined);
+    return findLeaks(world);
+  },
+  clear: (world) => world.clear(),
+};
 
 /** What ends by itself, such as a helper whose command was killed, may take this long for it. */
 const SETTLE_MS = 5_000;

@@ -1,8 +1,7 @@
 import type { Random } from './random.ts';
-import type { World } from './world.ts';
 
-/** One kind of fault, tried any number of times; each try begins with no sandbox running and ends with `stop --all`. */
-export interface FaultCase {
+/** One kind of fault, tried any number of times in a world; what each try has left is looked for by an inspection. */
+export interface FaultCase<World> {
   readonly name: string;
   /** What is done and what must hold, in one line. */
   readonly about: string;
@@ -15,6 +14,24 @@ export interface FaultCase {
   /** Once after the last try, however it ended. */
   finish?(): Promise<void>;
 }
+
+/** How a world is looked at after each try. It shares no code with what is tried. */
+export interface Inspection<World> {
+  /** What may be left over, each a column of the report. */
+  readonly kinds: readonly string[];
+  /** What of the command line leads to this world again, with a space at its end. */
+  flags?(world: World): string;
+  /** Ends what the try has begun. */
+  settle(world: World): Promise<void>;
+  /** Items that must be there and are not. */
+  losses(world: World): Promise<string[]>;
+  /** What must not be there, by kind. */
+  leaks(world: World): Promise<Leaks>;
+  /** Removes what one try has left, so that it is not counted again at the next. */
+  clear(world: World): Promise<void>;
+}
+
+export type Leaks = Readonly<Record<string, readonly string[]>>;
 
 export interface Scale {
   /** How many commands at once. */

@@ -1,14 +1,13 @@
-import { KINDS } from './checker.ts';
 import type { Tally } from './run-case.ts';
 
-/** What a run found, as a table: the goals of the last columns are zeros. */
-export function tableOf(tallies: readonly Tally[]): string {
-  const header = ['fault', 'tried', 'survived', 'lost', ...KINDS.map((kind) => `leaked ${kind}`), 'slowest'];
+/** What a run found, as a table: the goals of the columns of `kinds` and of what was lost are zeros. */
+export function tableOf(tallies: readonly Tally[], kinds: readonly string[]): string {
+  const header = ['fault', 'tried', 'survived', 'lost', ...kinds, 'slowest'];
   const sum = (of: (tally: Tally) => number): number =>
     tallies.reduce((total, tally) => total + of(tally), 0);
   const rows = tallies.map((tally) => [
     tally.name,
-    ...[tally.tried, tally.survived, tally.lost, ...KINDS.map((kind) => tally.leaked[kind])].map(String),
+    ...[tally.tried, tally.survived, tally.lost, ...kinds.map((kind) => tally.leaked[kind] ?? 0)].map(String),
     `${(tally.slowestMs / 1000).toFixed(1)} s`,
   ]);
   const total = [
@@ -17,7 +16,7 @@ export function tableOf(tallies: readonly Tally[]): string {
       sum(({ tried }) => tried),
       sum(({ survived }) => survived),
       sum(({ lost }) => lost),
-      ...KINDS.map((kind) => sum(({ leaked }) => leaked[kind])),
+      ...kinds.map((kind) => sum(({ leaked }) => leaked[kind] ?? 0)),
     ].map(String),
     `${(Math.max(0, ...tallies.map(({ slowestMs }) => slowestMs)) / 1000).toFixed(1)} s`,
   ];

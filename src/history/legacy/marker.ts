@@ -51,7 +51,7 @@ export function isSettled(sessions: string, fingerprint: string): boolean {
 /** @internal */
 export function settledBy(marker: Marker | 'newer' | undefined, fingerprint: string): boolean {
   if (marker === undefined) return false;
-  if (marker === 'newer' || marker.left === 0) return true;
+  if (marker === 'newer' || (marker.left === 0 && marker.failed === 0)) return true;
   return marker.table === fingerprint && (marker.failed === 0 || marker.tries >= MAX_TRIES);
 }
 

@@ -1,7 +1,8 @@
 /** Takes the Sessions from before domains had their own over into their domains (S12). */
 import { systemClock } from '../../lib/clock.ts';
 import { type DirectoryHandle, openDirectory } from '../../lib/directory-handle.ts';
-import { messageOf } from '../../lib/errors.ts';
+import { messageOf, PiSandboxError } from '../../lib/errors.ts';
+import { FileError } from '../../lib/file-error.ts';
 import { tableFingerprint } from '../../wire/index.ts';
 import { NoSpaceError } from './batch.ts';
 import { type Destination, openDestination } from './destination.ts';
@@ -10,7 +11,7 @@ import { readMarker, settledBy, writeMarker } from './marker.ts';
 import { Migration } from './migration.ts';
 import type { MigrationOptions } from './options.ts';
 import { emptyReport, leftIn, type MigrationReport, type MigrationStop, note } from './report.ts';
-import { LEGACY_SEAL, openStore } from './store.ts';
+import { LEGACY_SEAL, type LegacyStore, type Owner, openStore } from './store.ts';
 
 /** One migration may take minutes; more than this no start waits for another's. */
 const WAIT_MS = 5 * 60_000;
@@ -26,7 +27,7 @@ const WAIT_MS = 5 * 60_000;
 export async function migrateLegacy(options: MigrationOptions): Promise<MigrationReport> {
   const { sharedRoot, seal = LEGACY_SEAL } = options;
   const report = emptyReport();
-  const { directory: store, problem } = openStore(sharedRoot, seal);
+  const { directory: store, problem } = openSealed(sharedRoot, seal);
   if (problem !== undefined) note(report.problems, { file: '', reason: problem });
   try {
     if (unsettled(options).length > 0) await (store ? underLock(store, options, report) : giveUp(options));
@@ -36,6 +37,14 @@ export async function migrateLegacy(options: MigrationOptions): Promise<Migratio
     store?.close();
   }
   return report;
+}
+
+function openSealed(sharedRoot: string, seal: Owner): LegacyStore {
+  try {
+    return openStore(sharedRoot, seal);
+  } catch (error) {
+    throw error instanceof PiSandboxError ? error : new FileError('put out of reach', sharedRoot, error);
+  }
 }
 
 /** There is no history that can be believed to be old: not to be looked for at every start. */

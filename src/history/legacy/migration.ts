@@ -65,6 +65,8 @@ export class Migration implements Outcome {
   private async take(file: FoundFile): Promise<void> {
     const { report } = this;
     if (file.problem !== undefined) note(report.problems, { file: file.path, reason: file.problem });
+    // Whose it is will be asked again.
+    if (file.refused === true) report.failed += 1;
     if (file.kind !== 'session' || file.fd === undefined) {
       return addTo(file.kind === 'foreign' ? report.content.foreign : report.content.damaged, file.stats);
     }

@@ -70,8 +70,16 @@ function elsewhere(
   let problem: string;
   let found: DirectoryHandle | undefined;
   try {
-    found = search(root, seal);
+    found = search(root, seal, there);
     if (found === undefined) return undefined;
+    // Another start may have put it out of reach, or made it, since we looked: then it is where it belongs.
+    const now = openPlace(root);
+    if (now !== undefined && hasOwner(now, seal)) {
+      found.close();
+      there?.close();
+      return { directory: now, problem: undefined };
+    }
+    now?.close();
     problem = `the old history was moved from its place by something in a sandbox; it is now ${found.path}`;
   } catch (error) {
     if (!(error instanceof LimitError)) throw error;
@@ -127,31 +135,39 @@ function hasOwner(directory: DirectoryHandle, { uid, gid }: Owner): boolean {
 }
 
 /**
- * A directory of `seal`, wherever it is below `root`. Only the first preparation of a volume and one that something was
+ * A directory of `seal`, wherever it is below `root` and not in `except`, whose own folders another start may be sealing
+ * at this moment. Only the first preparation of a volume and one that something was
  * moved in come here.
  *
  * @throws LimitError when not everything was seen
  */
-function search(root: DirectoryHandle, seal: Owner): DirectoryHandle | undefined {
-  const budget = { directories: SEARCH.directories };
-  return searchBelow(root, seal, 0, budget);
+function search(
+  root: DirectoryHandle,
+  seal: Owner,
+  except: DirectoryHandle | undefined,
+): DirectoryHandle | undefined {
+  return searchBelow(root, 0, { seal, except, directories: SEARCH.directories });
 }
 
-function searchBelow(
-  parent: DirectoryHandle,
-  seal: Owner,
-  depth: number,
-  budget: { directories: number },
-): DirectoryHandle | undefined {
+interface Search {
+  readonly seal: Owner;
+  readonly except: DirectoryHandle | undefined;
+  /** How many more may be looked at. */
+  directories: number;
+}
+
+function searchBelow(parent: DirectoryHandle, depth: number, search: Search): DirectoryHandle | undefined {
   if (depth > SEARCH.depth) throw new LimitError(`a folder in it is deeper than ${SEARCH.depth} levels`);
   for (const entry of entriesOf(parent)) {
     if (!entry.isDirectory()) continue;
-    if (budget.directories-- <= 0) throw new LimitError(`there are more than ${SEARCH.directories} folders`);
+    if (search.directories-- <= 0) throw new LimitError(`there are more than ${SEARCH.directories} folders`);
     const child = openIfThere(parent, entry.name);
     if (child === undefined) continue;
-    if (hasOwner(child, seal)) return child;
+    const { except } = search;
+    const isExcepted = child.inode === except?.inode && child.device === except.device;
+    if (!isExcepted && hasOwner(child, search.seal)) return child;
     try {
-      const found = searchBelow(child, seal, depth + 1, budget);
+      const found = isExcepted ? undefined : searchBelow(child, depth + 1, search);
       if (found !== undefined) return found;
     } finally {
       child.close();

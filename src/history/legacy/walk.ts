@@ -3,12 +3,14 @@ import { closeSync, type Dirent, type Stats } from 'node:fs';
 import {
   type DirectoryHandle,
   entriesOf,
+  MountPointError,
+  NotRegularFileError,
   openChildDirectory,
   openChildFile,
   removeEmptyChild,
   statChild,
 } from '../../lib/directory-handle.ts';
-import { LimitError, messageOf } from '../../lib/errors.ts';
+import { hasCode, LimitError, messageOf } from '../../lib/errors.ts';
 import { readOpenSessionHeader } from '../../pi/index.ts';
 import type { DomainTable } from '../../wire/index.ts';
 import { isHidden, isOwn, SESSION_END } from './names.ts';
@@ -43,6 +45,8 @@ export interface FoundFile {
   readonly fd?: number;
   /** Why it could not be looked at. */
   readonly problem?: string;
+  /** The system refused to let it be looked at, which may be otherwise the next time. */
+  readonly refused?: boolean;
 }
 
 export interface WalkOptions {
@@ -77,7 +81,7 @@ function* walkFolder(top: Folder, name: string, options: WalkOptions): Generator
   try {
     directory = sealed(openChildDirectory(top.directory, name), options.seal);
   } catch (error) {
-    yield other(top, name, 'foreign', messageOf(error));
+    yield { ...other(top, name, 'foreign', messageOf(error)), refused: isRefusal(error) };
     return;
   }
   const folder = openFolder(top.directory, name, directory);
@@ -125,8 +129,15 @@ function look(folder: Folder, entry: Dirent, { table }: WalkOptions): FoundFile 
   } catch (error) {
     if (fd !== undefined) closeSync(fd);
     const regular = statChild(folder.directory, name)?.isFile() === true;
-    return other(folder, name, regular ? 'damaged' : 'foreign', messageOf(error));
+    const kind = regular ? 'damaged' : 'foreign';
+    return { ...other(folder, name, kind, messageOf(error)), refused: isRefusal(error) };
   }
+}
+
+/** Not what is simply something else: a link, a device, another file system. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof NotRegularFileError || error instanceof MountPointError) return false;
+  return !hasCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP');
 }
 
 function other(folder: Folder, name: string, kind: 'damaged' | 'foreign', problem?: string): FoundFile {

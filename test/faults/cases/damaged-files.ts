@@ -64,7 +64,7 @@ async function expectNamedOrIgnored(world: World, project: string, path: string)
   expectThat(names, `the message does not name ${path}`, outcome);
 }
 
-export const damagedConfiguration: FaultCase = {
+export const damagedConfiguration: FaultCase<World> = {
   name: 'damaged-configuration',
   about: 'a cut, bit-flipped or emptied file of the configuration: named in a clear message, or ignored',
   tries: { usual: 40, few: 2 },
@@ -88,7 +88,7 @@ export const damagedConfiguration: FaultCase = {
   },
 };
 
-export const damagedCache: FaultCase = {
+export const damagedCache: FaultCase<World> = {
   name: 'damaged-cache',
   about: "a cut or bit-flipped file of the command's code cache: never run, never a crash, made again",
   tries: { usual: 40, few: 2 },
@@ -135,7 +135,7 @@ async function inVolumes(world: World, script: string, input = ''): Promise<stri
   return world.engine([...run, '--entrypoint', 'sh', world.image, '-c', script]);
 }
 
-export const damagedState: FaultCase = {
+export const damagedState: FaultCase<World> = {
   name: 'damaged-state',
   about:
     'cut or bit-flipped files in the volumes (trust, login, logs, Sessions): a start works all the same, and leaves what it cannot read',

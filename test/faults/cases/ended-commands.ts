@@ -21,7 +21,7 @@ async function begin(world: World, random: Random, first: boolean, note: (text: 
   return { project, started };
 }
 
-function killed(name: string, first: boolean, about: string): FaultCase {
+function killed(name: string, first: boolean, about: string): FaultCase<World> {
   let spanMs = SPAN_MS;
   return {
     name,
@@ -55,7 +55,7 @@ export const killedFirstStart = killed(
   'the same of a first start, while volumes and network are being made',
 );
 
-export const interrupted: FaultCase = {
+export const interrupted: FaultCase<World> = {
   name: 'interrupted',
   about:
     'Ctrl-C or SIGTERM at a random point: exit code 130 or 143, nothing runs on, no container is left half made',

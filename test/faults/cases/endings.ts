@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { allOf, expectSuccess, expectThat } from '../commands.ts';
 import type { FaultCase } from '../fault-case.ts';
+import type { World } from '../world.ts';
 
 /** So short that a start meets the closing sandbox at any step of its end. */
 const IDLE_MINUTES = 0.01;
 const IDLE_MS = IDLE_MINUTES * 60_000;
 
-export const idleStop: FaultCase = {
+export const idleStop: FaultCase<World> = {
   name: 'idle-stop',
   about: 'starts around the moment of the idle stop: each joins or makes a new container, none fails',
   tries: { usual: 40, few: 1 },
@@ -24,7 +25,7 @@ export const idleStop: FaultCase = {
   },
 };
 
-export const stopping: FaultCase = {
+export const stopping: FaultCase<World> = {
   name: 'stop',
   about:
     'starts around `stop`: each joins before it, makes a new container after it, or is ended by it and says so',

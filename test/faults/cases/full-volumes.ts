@@ -22,7 +22,7 @@ async function inKeeper(world: World, keeper: string, script: string): Promise<s
   return world.engine(['exec', '--user', '0:0', keeper, 'sh', '-c', script]);
 }
 
-export const fullVolume: FaultCase = {
+export const fullVolume: FaultCase<World> = {
   name: 'full-volume',
   about:
     'a volume with little or no room left: a start says so or works, no state is torn, and with room the next one works',

@@ -1,4 +1,5 @@
 import type { FaultCase } from '../fault-case.ts';
+import type { World } from '../world.ts';
 import { damagedCache, damagedConfiguration, damagedState } from './damaged-files.ts';
 import { interrupted, killedFirstStart, killedStart } from './ended-commands.ts';
 import { idleStop, stopping } from './endings.ts';
@@ -8,7 +9,7 @@ import { firstStarts, oneProject, twoDomains } from './races.ts';
 import { rightSettings } from './right-settings.ts';
 
 /** Every kind of fault that a start is tried with (docs/faults.md). */
-export const START_FAULTS: readonly FaultCase[] = [
+export const START_FAULTS: readonly FaultCase<World>[] = [
   oneProject,
   twoDomains,
   firstStarts,

@@ -22,7 +22,7 @@ async function kill(world: World, what: keyof typeof PROCESSES | 'container'): P
   }
 }
 
-export const killedSandbox: FaultCase = {
+export const killedSandbox: FaultCase<World> = {
   name: 'killed-sandbox',
   about:
     'SIGKILL of the container, the supervisor, the launcher or pi at a random point of a start: the start says so or works, and the next one does',
@@ -48,7 +48,7 @@ export const killedSandbox: FaultCase = {
   },
 };
 
-export const removedByHand: FaultCase = {
+export const removedByHand: FaultCase<World> = {
   name: 'removed-by-hand',
   about: 'volumes and networks removed by hand between starts or during one: they are made again',
   tries: { usual: 30, few: 1 },

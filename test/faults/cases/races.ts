@@ -40,7 +40,7 @@ async function expectSandboxes(world: World, before: number, expected: number): 
   expectThat(there.length === expected, `${there.length} containers are there: ${there.join(' ')}`);
 }
 
-export const oneProject: FaultCase = {
+export const oneProject: FaultCase<World> = {
   name: 'one-project',
   about:
     'any number of starts of one project at once: one container, every start answered with its own exit code',
@@ -57,7 +57,7 @@ export const oneProject: FaultCase = {
   },
 };
 
-export const twoDomains: FaultCase = {
+export const twoDomains: FaultCase<World> = {
   name: 'two-domains',
   about: 'starts of one project in two domains at once: one container in each, nothing of one in the other',
   tries: { usual: 20, few: 1 },
@@ -70,7 +70,7 @@ export const twoDomains: FaultCase = {
   },
 };
 
-export const firstStarts: FaultCase = {
+export const firstStarts: FaultCase<World> = {
   name: 'first-starts',
   about:
     'the first starts of a fresh installation at once (no volumes, no networks): all work, one of everything',

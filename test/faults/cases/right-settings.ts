@@ -23,7 +23,7 @@ function configure(world: World, server: ModelServer): void {
   }
 }
 
-export const rightSettings: FaultCase = {
+export const rightSettings: FaultCase<World> = {
   name: 'right-settings',
   about:
     'starts of real pi in 4 sandboxes of 2 domains at once, one with a stale settings lock: each has the settings of its domain (S8)',
