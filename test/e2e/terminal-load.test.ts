@@ -154,6 +154,14 @@ describe.each(ENGINES)('S20: a terminal under load on %s', (kind) => {
     },
   );
 
+  it('S20: a program that the kernel ends for lack of memory: 137, and the limit is said', async () => {
+    const greedy = 'const all = []; for (;;) all.push(Buffer.alloc(8e6, 1));';
+    const words = ['shell', '--memory', '200m', here.project(), '--', 'node', '-e', greedy];
+    const { exitCode, stderr } = await here.run(words);
+    expect(exitCode).toBe(137);
+    expect(stderr).toContain('for lack of memory (limit 200 MiB)');
+  });
+
   it('S20: a sandbox that is killed under pi: 137, said in words, and the terminal is as it was', async () => {
     const script = 'stty -a; "$@"; echo "code=$?"; stty -a; echo end';
     const words = ['start', '--demo', project];
