@@ -4,17 +4,26 @@ import type { Roots } from '../agent-dir/index.ts';
 /** Less than this is no room: a Session's first entries are larger. */
 const ENOUGH_BYTES = 64 * 1024;
 
+/** Memory that programs fill: a path, and what makes it larger. */
+const TMP = { path: '/tmp', advice: '/tmp (TMP_SIZE= makes it larger)' };
+
 /**
- * The volumes that are full, in words; undefined when none is. pi, for one, calls a full disk "file already exists",
- * for it tries again to create what it could create but not write (rule 5).
+ * The volumes and the memory that are full, in words; undefined when none is. pi, for one, calls a full disk "file
+ * already exists", for it tries again to create what it could create but not write (rule 5).
  */
-export function fullVolumes(roots: Pick<Roots, 'shared' | 'domain' | 'sessions'>): string | undefined {
-  const { shared, domain, sessions } = roots;
-  const full = Object.entries({ shared, domain, sessions })
-    .filter(([, path]) => isFull(path))
-    .map(([name]) => name);
+export function fullPlaces(roots: Omit<Roots, 'front'>, tmp = TMP): string | undefined {
+  const { shared, domain, sessions, memory, runtime } = roots;
+  const places = [
+    [shared, 'the shared volume'],
+    [domain, 'the domain volume'],
+    [sessions, 'the sessions volume'],
+    [tmp.path, tmp.advice],
+    [memory, memory],
+    [runtime, runtime],
+  ] as const;
+  const full = places.filter(([path]) => isFull(path)).map(([, words]) => words);
   if (full.length === 0) return undefined;
-  return `no space left on the ${full.join(' and the ')} volume: what failed may have failed for that`;
+  return `no space left on ${full.join(' and on ')}: what failed may have failed for that`;
 }
 
 function isFull(path: string): boolean {

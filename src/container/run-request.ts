@@ -90,8 +90,11 @@ function handOver(frame: Frame, program: RunningProgram): void {
   }
 }
 
-/** A SIGKILL that came with a kill for lack of memory is named as that, with the limit (O6). */
+/**
+ * A failure that came with a kill for lack of memory is named as that, with the limit (O6): of the program itself, or of
+ * what it ran, which a shell would tell by the number 137 alone.
+ */
 function withMemoryReason(exited: Exited, killsBefore: number): Exited {
-  if (exited.signal !== 'SIGKILL' || outOfMemoryKills() === killsBefore) return exited;
+  if (exited.code === 0 || outOfMemoryKills() === killsBefore) return exited;
   return { ...exited, outOfMemory: { limit: memoryUse().limit ?? 0 } };
 }

@@ -19,7 +19,7 @@ import { strayProcesses } from './processes.ts';
 import { listeners } from './relay/listeners.ts';
 import { Relays } from './relay/relays.ts';
 import { answer, finish, refusal, reply, tell } from './replies.ts';
-import { fullVolumes } from './room.ts';
+import { fullPlaces } from './room.ts';
 import { relay, startProgram } from './run-request.ts';
 import { ForeignVolumeError, type Place } from './sandbox-state.ts';
 
@@ -188,7 +188,7 @@ export class Supervisor {
     const exited = await relay(connection, program, request.program === 'pi');
     this.note('exited', { id: request.id, ...exited });
     if (request.program !== 'command') await this.preparation.tellChanges(connection);
-    const full = exited.code === 0 ? undefined : fullVolumes(this.settings.roots);
+    const full = exited.code === 0 ? undefined : fullPlaces(this.settings.roots);
     if (full !== undefined) tell(connection, 'warning', full);
     connection.send({ type: 'exited', value: exited });
     await finish(connection);

@@ -104,7 +104,15 @@ export async function createTransport(
       return answerOf(response.statusCode ?? 0, await textOf(response));
     },
     async upgrade(request) {
-      const result = await answering(dial(request, true));
+      // Until the connection is a stream, and no longer: what comes over it may take as long as it likes.
+      const { timeoutMs = CALL_MS } = request;
+      const late = new AbortController();
+      const timer = setTimeout(() => late.abort(), timeoutMs);
+      const result = await answering(dial({ ...request, signal: late.signal }, true))
+        .catch((error: unknown) => {
+          throw late.signal.aborted ? tooSlow(address, request) : error;
+        })
+        .finally(() => clearTimeout(timer));
       if (!(result instanceof IncomingMessage)) return result;
       const answer = answerOf(result.statusCode ?? 0, await textOf(result));
       throw transport.failure(request.path, answer);

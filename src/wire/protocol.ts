@@ -238,7 +238,7 @@ export const Exited = z.object({
   /** The program's own exit code, or null when a signal ended it. */
   code: z.nullable(z.int()),
   signal: z.nullable(z.string()),
-  /** The kernel ended it for lack of memory; `limit` in bytes. */
+  /** The kernel ended it, or something in the sandbox meanwhile, for lack of memory; `limit` in bytes. */
   outOfMemory: z.optional(z.object({ limit: z.int() })),
 });
 export type Exited = z.infer<typeof Exited>;

@@ -2,7 +2,7 @@
  * Prepares what every e2e test needs, once: the built command as a package of its own, an engine that answers, and
  * the session image, made by the command itself. A build that somebody starts meanwhile does not reach the tests.
  */
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 import type { TestProject } from 'vitest/node';
@@ -29,6 +29,8 @@ export default async function setup(
   await requireEngine();
   mkdirSync(SCRATCH, { recursive: true, mode: 0o755 });
   const directory = mkdtempSync(join(SCRATCH, 'run-'));
+  // A rootless engine's user has to reach the projects in it.
+  chmodSync(directory, 0o711);
   const run = `t${directory.slice(-6).toLowerCase()}`;
   const root = await buildPackage(join(directory, 'package'));
   const built = await buildImage(root, directory, imagePrefix);

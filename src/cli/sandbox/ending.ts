@@ -64,7 +64,8 @@ export async function exitCodeAfter(
 function describeEnding(exited: Exited): string | undefined {
   if (exited.outOfMemory === undefined) return undefined;
   const mebibytes = Math.round(exited.outOfMemory.limit / 2 ** 20);
-  return `ended by the kernel for lack of memory (limit ${mebibytes} MiB): raise it with --memory or MEMORY=`;
+  const what = exited.signal === 'SIGKILL' ? 'it was' : 'something in the sandbox was';
+  return `${what} ended by the kernel for lack of memory (limit ${mebibytes} MiB): raise it with --memory or MEMORY=`;
 }
 
 /** How long an engine may still call a container running that was killed a moment ago. */

@@ -203,6 +203,20 @@ describe('findEngine', () => {
     transport.close();
   });
 
+  it('S19: an engine that answers and then hangs at a call, a stream’s too, is told which call it was', async () => {
+    const ok = 'HTTP/1.1 200 OK\r\nServer: Docker/1\r\nContent-Length: 2\r\n\r\n{}';
+    const socketPath = await listen('sys.sock', (socket) => {
+      socket.on('data', (data) => data.toString().startsWith('GET /_ping') && socket.write(ok));
+    });
+    const transport = await createTransport({ kind: 'unix', socketPath }, 'known socket');
+    await transport.kind();
+    const request = { method: 'POST', path: '/containers/x/attach', timeoutMs: 100 } as const;
+    for (const hanging of [transport.call(request), transport.upgrade(request)]) {
+      await expect(hanging).rejects.toThrow('/containers/x/attach took longer than 0.1 s');
+    }
+    transport.close();
+  });
+
   it('S19: an inherited DOCKER_HOST does not lead a connection astray', async () => {
     const ok = 'HTTP/1.1 404 Not Found\r\nServer: Docker/1\r\nContent-Length: 2\r\n\r\n{}';
     const socketPath = await listen('other.sock', (socket) => socket.on('data', () => socket.write(ok)));
