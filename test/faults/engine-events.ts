@@ -33,13 +33,16 @@ export interface EngineEvents {
 /** Ready when events come. */
 export async function watchEngine(kind: 'docker' | 'podman', prefix: string): Promise<EngineEvents> {
   const seen: EngineEvent[] = [];
+  const known = new Set<string>();
   const waiting = new Set<(event: EngineEvent) => void>();
   const child = spawn(kind, ['events', '--format', kind === 'docker' ? '{{json .}}' : 'json'], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   createInterface({ input: child.stdout }).on('line', (line) => {
     const event = parse(kind === 'docker' ? fromDocker(line) : fromPodman(line), prefix);
-    if (event === undefined) return;
+    // Podman tells everything once more when it rotates its file of events.
+    if (event === undefined || known.has(line)) return;
+    known.add(line);
     seen.push(event);
     for (const take of waiting) take(event);
   });
