@@ -7,10 +7,18 @@ import { type RowResult, resultOf, tableOf, writeResults } from '../bench/report
 import { type RowMaker, runPairs } from '../bench/row.ts';
 import { devcontainer } from '../bench/rows/devcontainer.ts';
 import { help } from '../bench/rows/help.ts';
+import { listing, migration } from '../bench/rows/history.ts';
 import { coldStart, warmStart } from '../bench/rows/start.ts';
 import { openWorld } from '../bench/world.ts';
 
-const MAKERS: Record<string, RowMaker> = { B1: coldStart, B2: devcontainer, B3: warmStart, B4: help };
+const MAKERS: Record<string, RowMaker> = {
+  B1: coldStart,
+  B2: devcontainer,
+  B3: warmStart,
+  B4: help,
+  B9: listing,
+  B10: migration,
+};
 /** Fewer say little on a machine that does other things too. */
 const MIN_PAIRS = 7;
 
