@@ -46,12 +46,15 @@ export class Preparation {
   private async publish(
     connection: FrameConnection,
     tar: Buffer,
-    { merge, oldHistoryTried = false }: RunRequest,
+    { merge, oldHistoryTried = false, oldHistoryClosed = false }: RunRequest,
   ): Promise<void> {
     const sha256 = merge?.sha256 ?? '';
     if (this.isEnding()) return;
     if (this.state === undefined) {
-      this.state = await SandboxState.setUp(this.settings, tar, sha256, { oldHistoryTried });
+      this.state = await SandboxState.setUp(this.settings, tar, sha256, {
+        oldHistoryTried,
+        oldHistoryClosed,
+      });
     } else {
       await this.tellChanges(connection);
       const replaced = await this.state.replaceMerge(tar, sha256);

@@ -76,11 +76,11 @@ export class SandboxState {
     place: Place,
     tar: Buffer,
     sha256: string,
-    { oldHistoryTried = false } = {},
+    { oldHistoryTried = false, oldHistoryClosed = false } = {},
   ): Promise<SandboxState> {
     const { roots, user, clock, image } = place;
     checkOwners(roots, user);
-    checkOldHistory(roots);
+    if (!oldHistoryClosed) checkOldHistory(roots);
     writeAccounts(roots, user);
     linkCompileCache(roots, image, user.uid);
     const merge = await publishMerge(roots, tar, sha256);
@@ -173,7 +173,8 @@ function checkOwners(roots: Roots, user: User): void {
 
 /**
  * Until domains had volumes of their own, all history lay in the shared one. It is to be out of every sandbox's reach
- * (S12): where it is not yet, the volumes have not been prepared.
+ * (S12): where it is not yet, the volumes have not been prepared. Not asked once the host has closed it: what stands there
+ * then is something else, and another domain could keep this one from starting for ever by putting it there (S3).
  */
 function checkOldHistory(roots: Roots): void {
   const old = `${pathsOf(roots).sharedAgent}/sessions`;

@@ -8,6 +8,8 @@ import * as z from 'zod/mini';
 
 /** pi's own bound for the search of a header; a longer first line is no Session for anybody. */
 const MAX_HEADER_BYTES = 1024 * 1024;
+/** A header is some 200 bytes; a larger first read costs more than all the rest, over many files. */
+const USUAL_HEADER_BYTES = 2 * 1024;
 const READ_BYTES = 64 * 1024;
 
 const idPattern = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/;
@@ -112,12 +114,13 @@ function readHeaderLine(file: string): unknown {
 function headerLineOf(descriptor: number): unknown {
   const stats = fstatSync(descriptor);
   if (!stats.isFile()) return undefined;
-  const piece = Buffer.allocUnsafe(Math.min(READ_BYTES, stats.size + 1));
-  let text = Buffer.alloc(0);
+  let text: Buffer = Buffer.alloc(0);
   for (let place = 0; place < MAX_HEADER_BYTES; ) {
+    const length = place === 0 ? USUAL_HEADER_BYTES : READ_BYTES;
+    const piece = Buffer.allocUnsafe(Math.min(length, Math.max(0, stats.size - place) + 1));
     const count = readSync(descriptor, piece, 0, piece.length, place);
     place += count;
-    text = Buffer.concat([text, piece.subarray(0, count)]);
+    text = place === count ? piece.subarray(0, count) : Buffer.concat([text, piece.subarray(0, count)]);
     const ended = count === 0;
     for (let end = text.indexOf(10); end !== -1 || ended; end = text.indexOf(10)) {
       const value = parse(text.subarray(0, end === -1 ? text.length : end).toString());

@@ -76,6 +76,8 @@ export const RunRequest = z.object({
   merge: z.optional(MergeAnnouncement),
   /** The host has tried to sort the old history; whatever came of it, the start goes on (S12). */
   oldHistoryTried: z.optional(z.boolean()),
+  /** It is out of every sandbox's reach: whatever stands in its place now is something else. */
+  oldHistoryClosed: z.optional(z.boolean()),
   /** What this program and later ones may reach through a relay, which the host opens at the same time (S10). */
   services: z.optional(z.array(RelayService).check(z.maxLength(8))),
 });

@@ -153,6 +153,30 @@ describe.each(ENGINES)('S12: old history on %s', (kind) => {
     expect((await listed()).private).toEqual([id(4), id(5)]);
   });
 
+  it('S12, S14: starts of one project that find history to sort all come up, and it is sorted once', async () => {
+    await here.run(['stop', '--all']);
+    const header = {
+      type: 'session',
+      version: 3,
+      id: id(6),
+      timestamp: '2026-11-30T19:10:58.599Z',
+      cwd: own,
+    };
+    // As where a sandbox and its history are older than the migration.
+    await here.engine.command([
+      ...['run', '--rm', ...LIMITS[kind], '--user=0:0', '--entrypoint=/bin/sh'],
+      ...['-v', `${here.prefix}pi-agent-state:/v`, '-v', `${here.prefix}pi-sessions-private:/s`],
+      ...[here.image, '-c'],
+      `cd /v/.pi/agent/sessions; mkdir late; echo '${JSON.stringify(header)}' >late/l.jsonl; rm /s/.pi-sandbox-legacy.json`,
+    ]);
+    const results = await Promise.all(
+      Array.from({ length: 4 }, () => here.run(['shell', own, '--', 'true'])),
+    );
+    for (const result of results) expect(result).toMatchObject({ exitCode: 0 });
+    expect(results.filter(({ stderr }) => stderr.includes('moved 1 Session'))).toHaveLength(1);
+    expect((await listed()).private).toEqual([id(4), id(5), id(6)]);
+  });
+
   it('S13: clear --legacy lists, asks, and deletes what belongs to none', async () => {
     await here.engine.command([
       'run',
@@ -178,11 +202,28 @@ describe.each(ENGINES)('S12: old history on %s', (kind) => {
     expect(cleared).toMatchObject({ exitCode: 0, stdout: 'deleted 1 Session of no domain (7 B)\n' });
     const again = await here.run(['sessions', 'clear', '--legacy', '--yes']);
     expect(again).toMatchObject({ exitCode: 0, stdout: 'there is no old history of no domain\n' });
-    expect((await listed()).private).toHaveLength(2);
+    expect((await listed()).private).toHaveLength(3);
+  });
+
+  it('S3, S12: what another domain puts in its place keeps no start, and is nobody’s history', async () => {
+    await here.run(['stop', '--all']);
+    const header = {
+      type: 'session',
+      version: 3,
+      id: id(7),
+      timestamp: '2026-11-30T19:10:58.599Z',
+      cwd: own,
+    };
+    const plant = `cd /run/pi-agent-state/.pi/agent; mv sessions away; mkdir -p sessions/x; echo '${JSON.stringify(header)}' >sessions/x/a.jsonl`;
+    expect(await here.run(['shell', work, '--', 'sh', '-c', plant])).toMatchObject({ exitCode: 0 });
+    const result = await here.run(['shell', own, '--', 'true']);
+    expect(result).toMatchObject({ exitCode: 0 });
+    expect(result.stderr).toContain('.pi/agent/away');
+    expect((await listed()).private).not.toContain(id(7));
   });
 
   it('S12: LEGACY_PATHS that make no sense are one clear line', async () => {
-    for (const value of ['acme=work', '/a=nobody', '/a']) {
+    for (const value of ['acme=work', '/a=nobody', '/a', '/a=work,/a/=private']) {
       const result = await here.run(['ps'], { env: { PI_SANDBOX_LEGACY_PATHS: value } });
       expect(result).toMatchObject({
         exitCode: 2,

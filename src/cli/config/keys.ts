@@ -106,11 +106,15 @@ export const Settings = z.object({
     '1.6.0',
   ),
   LEGACY_PATHS: z._default(
-    textOf('a comma-separated list of /path=domain, the paths as older containers had them', (text) => {
-      const items = text.split(',').map((item) => legacyPath(item.trim()));
-      const known = items.filter((item) => item !== undefined);
-      return known.length === items.length ? known : undefined;
-    }),
+    textOf(
+      'a comma-separated list of /path=domain, the paths as older containers had them, each once',
+      (text) => {
+        const items = text.split(',').map((item) => legacyPath(item.trim()));
+        const known = items.filter((item) => item !== undefined);
+        const once = new Set(known.map(({ path }) => path)).size === items.length;
+        return known.length === items.length && once ? known : undefined;
+      },
+    ),
     [],
   ),
   SESSIONS_RETENTION_DAYS: z._default(days(), 30),

@@ -35,9 +35,10 @@ export interface Opening {
 }
 
 /** A start that has had the old history sorted: whatever came of it, the sandbox does not ask for it again (S12). */
-export function withOldHistoryTried(opening: Opening): Opening {
+export function withOldHistoryTried(opening: Opening, closed: boolean): Opening {
   const { request } = opening;
-  return request.verb === 'run' ? { ...opening, request: { ...request, oldHistoryTried: true } } : opening;
+  if (request.verb !== 'run') return opening;
+  return { ...opening, request: { ...request, oldHistoryTried: true, oldHistoryClosed: closed } };
 }
 
 /** A sandbox's answer is waited for this long: what runs in it may have stopped the supervisor, or speak for it. */

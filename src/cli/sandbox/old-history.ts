@@ -16,8 +16,12 @@ import { type Progress, progressLine } from '../ui/progress.ts';
 import { info, warn } from '../ui/report.ts';
 import { bytes } from '../ui/table.ts';
 
-/** The program in the image; what fails in it says so in its last line and fails no start. */
-export const OLD_HISTORY = '/usr/local/bin/node /opt/pi-sandbox/legacy.mjs';
+/**
+ * The program in the image; what fails in it says so in its last line and fails no start. With so many threads the files of
+ * a batch become durable side by side.
+ */
+export const OLD_HISTORY =
+  '/usr/bin/env UV_THREADPOOL_SIZE=32 /usr/local/bin/node /opt/pi-sandbox/legacy.mjs';
 
 /** Longer lines are none of the program's (rule 7). */
 const MAX_LINE = 1024 * 1024;
@@ -69,8 +73,14 @@ function parse(line: string): LegacyMessage | undefined {
   }
 }
 
+/** Whose part was sorted, and where to. */
+export interface Sorted {
+  readonly domain: DomainId;
+  readonly volumes: { readonly sessions: string };
+}
+
 /** Says what the start's user should know: what was moved, what stays and why. Nothing at all in the usual case. */
-export function tellSorted(answer: LegacyMessage | undefined, domain: DomainId): void {
+export function tellSorted(answer: LegacyMessage | undefined, { domain, volumes }: Sorted): void {
   if (answer?.step === 'failed') warn(`the old history was not sorted: ${answer.message}`);
   if (answer?.step !== 'migrated') return;
   const { report } = answer;
@@ -80,7 +90,10 @@ export function tellSorted(answer: LegacyMessage | undefined, domain: DomainId):
   }
   tellProblems(report);
   if (stopped !== undefined) {
-    warn(`the old history is not sorted yet: ${stopped.message}; nothing is lost, the next start goes on`);
+    const where = stopped.reason === 'no-space' ? `the volume ${volumes.sessions} takes no more: ` : '';
+    warn(
+      `the old history is not sorted yet: ${where}${stopped.message}; nothing is lost, the next start goes on`,
+    );
     return;
   }
   if (!report.ran) return;

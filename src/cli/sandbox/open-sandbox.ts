@@ -17,7 +17,7 @@ import {
 import { removeWhenInterrupted } from './interruption.ts';
 import { ensureNetwork } from './network.ts';
 import type { Sandbox } from './sandbox.ts';
-import { createVolumes, volumesExist } from './volumes.ts';
+import { createVolumes, type PreparedVolumes, volumesExist } from './volumes.ts';
 
 /** How long a start waits for a container that is coming up or going away; what an image's build takes is not counted. */
 const DEADLINE_MS = 90_000;
@@ -63,6 +63,7 @@ interface Met {
 }
 
 const IMAGE_BUILT = 'image built';
+const UNPREPARED = 'volumes not prepared';
 
 /**
  * Starts the project's container or joins it, and hands it the request. Creating the name is the lock. Until the
@@ -71,13 +72,18 @@ const IMAGE_BUILT = 'image built';
  */
 export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
   const { engine, sandbox, clock } = plan;
-  const joined = await join(plan);
+  const joined = await join(plan).catch((error: unknown) => {
+    // It waits for the start that made it to prepare its volumes, or for anybody, if that one was killed.
+    if (isUnprepared(error)) return { again: UNPREPARED };
+    throw error;
+  });
   if ('connection' in joined) return joined;
   // Only now: beside the first request, these would hold up a warm start, which has no use for them.
   const asked = Promise.all([volumesExist(engine, sandbox), networkOf(plan)]);
   asked.catch(() => undefined);
   plan.image();
   let [volumes, network]: [boolean, string | undefined] = await asked;
+  if (joined.again === UNPREPARED) volumes = false;
   let prepared = false;
   let built = false;
   const met: Met = { firstSeen: new Map() };
@@ -86,8 +92,8 @@ export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
   let deadline = clock.monotonic() + DEADLINE_MS;
   for (let pause = 20; clock.monotonic() < deadline; pause = Math.min(pause * 1.5, 500)) {
     if (!volumes) {
-      await createVolumesOrBuild(plan);
-      plan.opening = plan.opening.then(withOldHistoryTried);
+      const { oldHistoryClosed } = await createVolumesOrBuild(plan);
+      plan.opening = plan.opening.then((opening) => withOldHistoryTried(opening, oldHistoryClosed));
       deadline = clock.monotonic() + DEADLINE_MS;
       volumes = true;
       prepared = true;
@@ -97,7 +103,7 @@ export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
       if (isUnprepared(error) && !prepared) {
         // Another start is about to prepare them, or was killed before: do it now. The sandbox waits for it.
         volumes = false;
-        return { again: 'volumes not prepared' };
+        return { again: UNPREPARED };
       }
       if (met.own !== undefined) await remove(engine, met.own);
       throw error;
@@ -254,9 +260,9 @@ async function joinOrClear(plan: StartPlan, { firstSeen, own }: Met): Promise<At
   return { again: found.state };
 }
 
-async function createVolumesOrBuild(plan: StartPlan): Promise<void> {
+async function createVolumesOrBuild(plan: StartPlan): Promise<PreparedVolumes> {
   if ((await plan.engine.images.inspect(plan.image())) === undefined) await plan.buildImage();
-  await createVolumes(plan.engine, plan.sandbox, plan.image());
+  return createVolumes(plan.engine, plan.sandbox, plan.image());
 }
 
 async function networkOf(plan: StartPlan): Promise<string> {

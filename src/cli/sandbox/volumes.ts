@@ -40,11 +40,20 @@ export async function volumesExist(engine: Engine, sandbox: Sandbox): Promise<bo
   return found.every((volume) => volume !== undefined);
 }
 
+export interface PreparedVolumes {
+  /** No sandbox reaches the history from before domains had their own (S12). */
+  readonly oldHistoryClosed: boolean;
+}
+
 /**
  * Creates the volumes that are missing and prepares the empty ones for the sandbox's user (S1, S2). Any number of
  * starts may do this at once, and one that was killed half way is finished by the next.
  */
-export async function createVolumes(engine: Engine, sandbox: Sandbox, image: string): Promise<void> {
+export async function createVolumes(
+  engine: Engine,
+  sandbox: Sandbox,
+  image: string,
+): Promise<PreparedVolumes> {
   const { agentState, sessions, domainState } = sandbox.volumes;
   const shared = { ...domainLabels(sandbox, 'agent-state') };
   delete shared[LABELS.domain];
@@ -72,7 +81,8 @@ export async function createVolumes(engine: Engine, sandbox: Sandbox, image: str
     readOldHistoryAnswers,
   );
   requireHelperSuccess(end);
-  tellSorted(report, sandbox.domain);
+  tellSorted(report, sandbox);
+  return { oldHistoryClosed: report?.step === 'migrated' };
 }
 
 const HELPER = 'helper';

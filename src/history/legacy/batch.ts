@@ -27,6 +27,8 @@ interface Item {
   readonly there: boolean;
   name: string;
   state: 'copied' | 'placed' | 'moved' | 'failed';
+  /** Descriptors that are still open. */
+  readonly open: Set<number>;
   readonly release: () => void;
 }
 
@@ -61,7 +63,17 @@ export function addToBatch(batch: Batch, file: FoundFile & { fd: number }, outco
     const folder = folderOf(batch, file.folder.name);
     const { name, existing } = placingFor(folder, file.name, file.fd);
     const copy = existing ?? copyToStage(batch.destination, file);
-    batch.items.push({ file, folder, copy, there: existing !== undefined, name, state: 'copied', release });
+    const open = new Set([file.fd, copy]);
+    batch.items.push({
+      file,
+      folder,
+      copy,
+      there: existing !== undefined,
+      name,
+      state: 'copied',
+      open,
+      release,
+    });
     if (existing === undefined) batch.bytes += file.stats.size;
   } catch (error) {
     closeSync(file.fd);
@@ -187,6 +199,8 @@ function removeSource(item: Item, between: Between): void {
   if (there?.ino !== ino || there.dev !== dev || hasChanged(item.file)) {
     throw new OperationError('it was replaced while it was copied');
   }
+  // A file that is still open when it loses its name costs the file system's journal as much again.
+  close(item);
   unlinkChild(folder.directory, name);
   folder.thinned = true;
   item.state = 'moved';
@@ -199,9 +213,9 @@ function hasChanged({ fd, stats }: FoundFile & { fd: number }): boolean {
 }
 
 function closeBatch({ destination, items, folders }: Batch): void {
-  for (const { file, copy, state, there, release } of items) {
-    closeSync(copy);
-    closeSync(file.fd);
+  for (const item of items) {
+    const { file, state, there, release } = item;
+    close(item);
     // Placed ones have left the stage.
     if (state === 'failed' && !there && statChild(destination.stage, String(file.fd)) !== undefined) {
       unlinkChild(destination.stage, String(file.fd));
@@ -213,6 +227,11 @@ function closeBatch({ destination, items, folders }: Batch): void {
   folders.clear();
 }
 
+function close({ open }: Item): void {
+  for (const fd of open) closeSync(fd);
+  open.clear();
+}
+
 async function flushDirectory(directory: DirectoryHandle): Promise<void> {
   try {
     await flush(directory.fd);
@@ -221,6 +240,7 @@ async function flushDirectory(directory: DirectoryHandle): Promise<void> {
   }
 }
 
-function isFull(error: unknown): boolean {
+/** No room, or no right to write at all: the next Session would fare no better. */
+export function isFull(error: unknown): boolean {
   return hasCode(error, 'ENOSPC', 'EDQUOT', 'EROFS');
 }

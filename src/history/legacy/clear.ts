@@ -78,10 +78,8 @@ export async function clearLegacyStore(
     try {
       for (const file of walkStore(store, { table, seal })) {
         if (file.fd !== undefined) closeSync(file.fd);
-        const goes =
-          file.kind === 'damaged' || (file.kind === 'session' && (all || file.domain === undefined));
-        if (!goes) countIn(report.content, file);
-        else deleteOne(file, report, log, clock.now());
+        if (goes(file, all)) deleteOne(file, report, log, clock.now());
+        else stays(file, report);
       }
     } finally {
       closeSync(log);
@@ -91,6 +89,17 @@ export async function clearLegacyStore(
     store.close();
   }
   return report;
+}
+
+/** What could not be read may be anybody's: only what was read, and is no Session of a domain, goes (rule 3). */
+function goes({ kind, domain, problem }: FoundFile, all: boolean): boolean {
+  if (problem !== undefined) return false;
+  return kind === 'damaged' || (kind === 'session' && (all || domain === undefined));
+}
+
+function stays(file: FoundFile, report: LegacyClearReport): void {
+  if (file.problem !== undefined) note(report.problems, { file: file.path, reason: file.problem });
+  countIn(report.content, file);
 }
 
 function deleteOne(file: FoundFile, report: LegacyClearReport, log: number, now: Date): void {

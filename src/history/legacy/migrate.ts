@@ -4,7 +4,7 @@ import { type DirectoryHandle, openDirectory } from '../../lib/directory-handle.
 import { messageOf, PiSandboxError } from '../../lib/errors.ts';
 import { FileError } from '../../lib/file-error.ts';
 import { tableFingerprint } from '../../wire/index.ts';
-import { NoSpaceError } from './batch.ts';
+import { isFull, NoSpaceError } from './batch.ts';
 import { type Destination, openDestination } from './destination.ts';
 import { lockStore } from './lock.ts';
 import { readMarker, settledBy, writeMarker } from './marker.ts';
@@ -117,6 +117,6 @@ function markAll(
 
 function stopOf(error: unknown, signal: AbortSignal | undefined): MigrationStop {
   const message = messageOf(error);
-  if (error instanceof NoSpaceError) return { reason: 'no-space', message };
+  if (error instanceof NoSpaceError || isFull(error)) return { reason: 'no-space', message };
   return { reason: signal?.aborted === true ? 'interrupted' : 'failed', message };
 }

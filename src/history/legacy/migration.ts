@@ -11,8 +11,11 @@ import { addTo, countIn, type MigrationReport, note } from './report.ts';
 import { LEGACY_SEAL } from './store.ts';
 import { type FoundFile, walkStore } from './walk.ts';
 
-/** So much is copied before it is made durable; two batches are in work at a time. */
-const BATCH = { files: 128, bytes: 32 * 1024 * 1024 };
+/**
+ * So much is copied before it is made durable. Two batches are in work at a time, each with two open files for a Session
+ * and two for a folder: all of it fits into the 1,024 that some engines grant.
+ */
+const BATCH = { files: 160, folders: 48, bytes: 48 * 1024 * 1024 };
 /** pi's longest Sessions are some 50 MB; what is larger was made to fill a disk. */
 const MAX_BYTES = 1024 * 1024 * 1024;
 /** Files between two turns of the event loop. */
@@ -88,7 +91,7 @@ export class Migration implements Outcome {
     const batch = this.batches.get(domain) ?? newBatch(destination);
     this.batches.set(domain, batch);
     addToBatch(batch, { ...file, fd }, this);
-    if (batch.items.length < BATCH.files && batch.bytes < BATCH.bytes) return;
+    if (isRoomIn(batch)) return;
     this.batches.delete(domain);
     await this.finish(batch);
   }
@@ -127,6 +130,10 @@ export class Migration implements Outcome {
     note(this.report.problems, { file: file.path, reason });
     this.stays(file);
   }
+}
+
+function isRoomIn({ items, folders, bytes }: Batch): boolean {
+  return items.length < BATCH.files && folders.size < BATCH.folders && bytes < BATCH.bytes;
 }
 
 /** How much there is to look at, by the names alone. */

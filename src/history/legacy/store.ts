@@ -50,15 +50,23 @@ export function openStore(sharedRoot: string, seal: Owner): LegacyStore {
   try {
     const there = openPlace(root);
     if (there !== undefined && hasOwner(there, seal)) return { directory: there, problem: undefined };
-    return (
-      elsewhere(root, there, seal) ?? {
-        directory: sealed(there ?? makePlace(root), seal),
-        problem: undefined,
-      }
-    );
+    return elsewhere(root, there, seal) ?? first(root, there, seal);
   } finally {
     root.close();
   }
+}
+
+/** The volume has not been prepared before: what is there now is the old history, and nothing that comes later. */
+function first(root: DirectoryHandle, there: DirectoryHandle | undefined, seal: Owner): LegacyStore {
+  let place = there;
+  try {
+    place ??= makePlace(root);
+  } catch (error) {
+    // A sandbox can put anything there, and must not keep another domain from starting.
+    if (!hasCode(error, 'ENOTDIR', 'ELOOP', 'EEXIST') && !(error instanceof MountPointError)) throw error;
+    return { directory: undefined, problem: `there is no old history: ${error.message}` };
+  }
+  return { directory: sealed(place, seal), problem: undefined };
 }
 
 /** The directory of `seal` at another place; undefined when there is none, so that what is at the usual one counts. */
