@@ -115,6 +115,7 @@ function goodFacts(expected: Expected): SelftestFacts {
     connections: {},
     resolver: { servers: ['127.0.0.11'], answer: 'answers' },
     piVersion: '1.6.0',
+    retention: { days: 30, trashDays: 7 },
     certificates: { bundled: 0, loaded: 0 },
     session: {
       file: `${roots.sessions}/--tmp-pi-sandbox-selftest-1--/2026_1.jsonl`,
