@@ -111,7 +111,10 @@ export function moveToTrash(
   throw new ChangedMeanwhileError(candidate);
 }
 
-/** Never replaces a file: FileError with the code EEXIST, and the file stays where it is. */
+/**
+ * Never replaces a file: FileError with the code EEXIST, and the file stays where it is. A move that was killed in its
+ * middle has left both names to one file: it is finished.
+ */
 export function moveWithoutReplacing(
   from: DirectoryHandle,
   name: string,
@@ -121,11 +124,17 @@ export function moveWithoutReplacing(
   try {
     linkChild(from, name, to, newName);
   } catch (error) {
-    if (!hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK')) throw error;
-    moveToReservedName(from, name, to, newName);
-    return;
+    if (hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK')) {
+      moveToReservedName(from, name, to, newName);
+      return;
+    }
+    if (!hasCode(error, 'EEXIST') || !isSameFile(statChild(from, name), statChild(to, newName))) throw error;
   }
   unlinkChild(from, name);
+}
+
+function isSameFile(one: Stats | undefined, other: Stats | undefined): boolean {
+  return one?.isFile() === true && one.ino === other?.ino && one.dev === other.dev;
 }
 
 /** Where there are no hard links: an empty file of ours keeps the name until the rename replaces that very file. */

@@ -3,7 +3,16 @@
  * `<sessions>/.trash/<date>/<folder>/<file>.trashed`, without the folder for a file that lay directly in `<sessions>`;
  * a second copy of one day is `<file>.2.trashed`, and so on.
  */
-import { constants, copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs';
+import {
+  constants,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  unlinkSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { hasCode } from '../lib/errors.ts';
 import { readSessionFileId } from './session-file.ts';
@@ -91,13 +100,17 @@ function idOf(file: string): string | undefined {
   }
 }
 
-/** A hard link fails where a file stands, which a rename would silently replace. */
+/**
+ * A hard link fails where a file stands, which a rename would silently replace. Both names to one file are what a move
+ * that was killed in its middle has left: it is finished.
+ */
 function moveWithoutReplacing(from: string, to: string): void {
   try {
     linkSync(from, to);
   } catch (error) {
-    if (!hasCode(error, 'EPERM', 'ENOTSUP', 'EXDEV', 'EMLINK')) throw error;
-    copyFileSync(from, to, constants.COPYFILE_EXCL);
+    if (hasCode(error, 'EPERM', 'ENOTSUP', 'EXDEV', 'EMLINK'))
+      copyFileSync(from, to, constants.COPYFILE_EXCL);
+    else if (!hasCode(error, 'EEXIST') || !isSameFile(from, to)) throw error;
   }
   try {
     unlinkSync(from);
@@ -105,4 +118,9 @@ function moveWithoutReplacing(from: string, to: string): void {
     // It is where it belongs; that somebody else removed the other name is no reason to fail.
     if (!hasCode(error, 'ENOENT')) throw error;
   }
+}
+
+function isSameFile(one: string, other: string): boolean {
+  const [first, second] = [lstatSync(one), lstatSync(other)];
+  return first.isFile() && first.ino === second.ino && first.dev === second.dev;
 }

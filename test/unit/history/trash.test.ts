@@ -203,6 +203,22 @@ describe('restore', () => {
     expect(log.at(-1)).toMatchObject({ entry: { action: 'restored', outcome: 'failed' } });
   });
 
+  it('S11: of one that was killed half way, the next one finishes it, and so does the pi that has it open', async () => {
+    const scene = makeScene();
+    const trashed = join(scene.root, `.trash/${TODAY}/--p--/s.jsonl.trashed`);
+    const file = join(scene.root, '--p--/s.jsonl');
+    const halfWay = (): void => linkSync(file, trashed);
+    const text = scene.session('--p--/s.jsonl');
+    mkdirSync(dirname(trashed), { recursive: true });
+    halfWay();
+    await restoreSession(scene.history, 's', scene.options());
+    expect(scene.files()).toEqual({ '--p--/s.jsonl': text });
+    mkdirSync(dirname(trashed), { recursive: true });
+    halfWay();
+    expect(bringBackFromTrash(file, 's')).toEqual({ outcome: 'restored', from: trashed });
+    expect(scene.files()).toEqual({ '--p--/s.jsonl': text });
+  });
+
   it('S11: a restore that was killed half way is finished by the next prune, and nothing is lost', async () => {
     const scene = makeScene();
     scene.session('.trash/2026-11-01/--p--/s.jsonl.trashed', { mtime: 0 });
