@@ -52,6 +52,7 @@ await Promise.all([
       'container/selftest': 'src/container/selftest.ts',
       'container/legacy': 'src/container/legacy.ts',
       'container/history': 'src/container/history.ts',
+      'container/transfer': 'src/container/transfer.ts',
     },
     outdir: 'dist',
     outExtension: { '.js': '.mjs' },

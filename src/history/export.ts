@@ -1,6 +1,6 @@
 /** Session files as they are, streamed out: one of them, or a tar of a domain's. */
 import { once } from 'node:events';
-import { closeSync, createReadStream, readSync } from 'node:fs';
+import { closeSync, createReadStream, fstatSync, readSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import type { Pack } from 'tar-stream';
 import { type DirectoryHandle, openChildFile, openDirectory } from '../lib/directory-handle.ts';
@@ -43,33 +43,54 @@ function bytesOf(fd: number, size: number): Readable {
  * trash too. Streamed: no more than a piece of one file is in memory. A file that gets shorter meanwhile fails it.
  */
 export async function exportHistory(history: History, { trash = false } = {}): Promise<Readable> {
+  return tarOf(function* () {
+    const root = openDirectory(history.sessions);
+    try {
+      for (const walk of trash ? [walkSessions(root), walkTrash(root)] : [walkSessions(root)]) {
+        for (const found of walk) if (found.kind === 'file') yield { ...found, name: found.place.name };
+      }
+    } finally {
+      root.close();
+    }
+  });
+}
+
+/** A file for the tar: `name` in `at`, and the path that it gets. */
+export type TarredFile = Pick<FoundFile, 'at' | 'place'> & { readonly name: string };
+
+/** A tar of these files with their times, streamed. What is gone or unreadable when its turn comes is left out. */
+export async function tarOf(files: () => Iterable<TarredFile>): Promise<Readable> {
   const { pack } = await import('../lib/tar-stream.ts');
   const tar = pack();
-  const root = openDirectory(history.sessions);
   const closed = new AbortController();
   tar.once('close', () => closed.abort());
   const write = async (): Promise<void> => {
     try {
-      for (const walk of trash ? [walkSessions(root), walkTrash(root)] : [walkSessions(root)]) {
-        for (const found of walk) if (found.kind === 'file') await addFile(tar, found, closed.signal);
-      }
+      for (const file of files()) await addFile(tar, file, closed.signal);
       tar.finalize();
     } catch (error) {
       tar.destroy(error instanceof Error ? error : new OperationError(String(error)));
-    } finally {
-      root.close();
     }
   };
   void write();
   return Readable.from(tar);
 }
 
-async function addFile(tar: Pack, { at, place }: FoundFile, closed: AbortSignal): Promise<void> {
-  const opened = openForExport(at, place.name);
+async function addFile(tar: Pack, { at, place, name }: TarredFile, closed: AbortSignal): Promise<void> {
+  const opened = openForExport(at, name);
   if (!opened) return;
   const { fd, stats } = opened;
   try {
-    const entry = tar.entry({ name: placePath(place), size: stats.size, mtime: stats.mtime, mode: 0o600 });
+    const { size, mtime } = stats;
+    const entry = tar.entry({
+      name: placePath(place),
+      size,
+      mtime,
+      mode: 0o600,
+      pax: { mtime: exactTime(fd) },
+    });
+    // Told by the tar, which ends with it.
+    entry.on('error', () => undefined);
     for (let done = 0; done < stats.size; ) {
       const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, stats.size - done));
       const bytes = readSync(fd, piece, 0, piece.length, done);
@@ -84,6 +105,13 @@ async function addFile(tar: Pack, { at, place }: FoundFile, closed: AbortSignal)
   } finally {
     closeSync(fd);
   }
+}
+
+/** Seconds with nine digits behind the point: a tar's own field has none. */
+function exactTime(fd: number): string {
+  const { mtimeNs } = fstatSync(fd, { bigint: true });
+  const nanoseconds = (mtimeNs < 0n ? 0n : mtimeNs).toString().padStart(10, '0');
+  return `${nanoseconds.slice(0, -9)}.${nanoseconds.slice(-9)}`;
 }
 
 /** Undefined for what is gone or unreadable: `sessions list` says so. */

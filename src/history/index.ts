@@ -15,8 +15,7 @@ export {
   type LegacyTally,
   type MigrationReport,
 } from './legacy/report.ts';
-export { LEGACY_SEAL, type Owner as LegacyOwner } from './legacy/store.ts';
-export { domainOfCwd } from './legacy/table.ts';
+export { LEGACY_SEAL } from './legacy/store.ts';
 export { acknowledgeFirstDeletion, pruneMessages } from './notice.ts';
 export { HistoryBusyError } from './own-directory.ts';
 export { pruneHistory } from './prune.ts';
@@ -31,4 +30,15 @@ export {
 } from './select.ts';
 export { showSession } from './show.ts';
 export { type ListOptions, summarizeHistory } from './summary.ts';
+export { domainOfCwd } from './table.ts';
+// Sessions that come from a plain pi, or go to one (S15).
+export {
+  type SessionSource,
+  type SessionSurvey,
+  sessionsOfDomain,
+  surveySessions,
+} from './transfer/collect.ts';
+export { receiveSessions } from './transfer/receive.ts';
+export { ArrivalReport } from './transfer/report.ts';
+export { openArrival } from './transfer/stage.ts';
 export type * from './types.ts';

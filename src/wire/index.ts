@@ -16,3 +16,4 @@ export * from './history.ts';
 export * from './protocol.ts';
 export * from './sandbox-config.ts';
 export * from './selftest.ts';
+export * from './transfer.ts';

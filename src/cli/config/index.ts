@@ -14,6 +14,6 @@ export { type Config, type Domain, type Environment, examineConfig, loadConfig }
 export { mergeSessionConfig, type SessionMerge } from './merge.ts';
 export { readOwnFile } from './own-file.ts';
 export { type PackedMerge, packMerge } from './pack.ts';
-export { domainOf, domainTies } from './project-domain.ts';
+export { domainNamed, domainOf, domainTies } from './project-domain.ts';
 export { shownMerge, shownSettings } from './shown-config.ts';
 export { shown } from './values.ts';

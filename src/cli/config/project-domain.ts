@@ -12,12 +12,8 @@ import { shown } from './values.ts';
  * @throws UsageError for an unknown override or a project outside every domain; ConfigError for a tie.
  */
 export function domainOf(config: Config, project: CanonicalPath, override?: string): DomainId {
+  if (override !== undefined) return domainNamed(config, override);
   const listed = config.domains.map(({ id }) => id).join(', ');
-  if (override !== undefined) {
-    const chosen = config.domains.find(({ id }) => id === override);
-    if (chosen !== undefined) return chosen.id;
-    throw new UsageError(`there is no domain "${shown(override)}"; the domains are: ${listed}`);
-  }
   const matches = config.domains.flatMap(({ id, paths }) =>
     paths.filter((path) => isWithin(project, path)).map((path) => ({ id, path })),
   );
@@ -31,6 +27,14 @@ export function domainOf(config: Config, project: CanonicalPath, override?: stri
   throw new UsageError(`${project} is in no domain's paths; the domains are: ${listed}`, {
     hint: 'choose one with --domain, set DEFAULT_DOMAIN, or add the directory to a DOMAIN_<ID>_PATHS',
   });
+}
+
+/** The configured domain of that name. @throws UsageError listing those that there are */
+export function domainNamed(config: Config, name: string): DomainId {
+  const chosen = config.domains.find(({ id }) => id === name);
+  if (chosen !== undefined) return chosen.id;
+  const listed = config.domains.map(({ id }) => id).join(', ');
+  throw new UsageError(`there is no domain "${shown(name)}"; the domains are: ${listed}`);
 }
 
 /** Every directory that two domains claim, for `config check`. */

@@ -19,6 +19,55 @@ export function addStateVerbs({ program, runs, rest }: Grammar): void {
     );
 
   program
+    .command('import')
+    .description('take history, login and configuration of a plain pi on this machine over; copies only')
+    .option('--from <directory>', "pi's agent directory (default: PI_CODING_AGENT_DIR, or ~/.pi/agent)")
+    .option('--history', 'its Sessions, each into the domain of its working directory')
+    .option('--login', 'its login, trust decisions and MCP sign-ins')
+    .option('--config', 'its settings, models, instructions, skills, extensions …')
+    .option('--domain <name>', "only this domain's Sessions; the MCP sign-ins are this domain's")
+    .option('--replace-login', 'where both have a login for the same provider, take this one')
+    .option('-n, --dry-run', 'only show what would be copied')
+    .option('--json', 'show it as JSON')
+    .option('--yes', 'do not ask')
+    .addHelpText(
+      'after',
+      examples(
+        'import --dry-run',
+        'import',
+        'import --history --domain acme --yes',
+        'import --from /mnt/old/.pi/agent',
+      ),
+    )
+    .action(
+      runs(async (_argument, options: object) => (await import('../commands/import.ts')).importPi(options)),
+    );
+
+  program
+    .command('export')
+    .description('write history, login and configuration for a plain pi; never over what is there')
+    .option('--to <directory>', "pi's agent directory (default: PI_CODING_AGENT_DIR, or ~/.pi/agent)")
+    .option('--domain <name>', "this domain's Sessions and MCP sign-ins")
+    .option('--all', "every domain's Sessions")
+    .option('--history', 'Sessions')
+    .option('--login', 'the login')
+    .option('--config', 'the global level of the configuration')
+    .option('-n, --dry-run', 'only show what would be written')
+    .option('--json', 'show it as JSON')
+    .option('--yes', 'do not ask')
+    .addHelpText(
+      'after',
+      examples(
+        'export --all --dry-run',
+        'export --all --to ~/plain-pi',
+        'export --domain acme --history --yes',
+      ),
+    )
+    .action(
+      runs(async (_argument, options: object) => (await import('../commands/export.ts')).exportPi(options)),
+    );
+
+  program
     .command('completion')
     .argument('<shell>', 'bash, zsh or fish')
     .description("print the script by which a shell completes the command's words")

@@ -44,7 +44,10 @@ export function sandboxOf(
 }
 
 /** Labels of a thing that belongs to a domain. */
-export function domainLabels(sandbox: Sandbox, role: string): Record<string, string> {
+export function domainLabels(
+  sandbox: Pick<Sandbox, 'config' | 'domain'>,
+  role: string,
+): Record<string, string> {
   return {
     [LABELS.prefix]: sandbox.config.INSTALLATION_PREFIX,
     [LABELS.role]: role,

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { VOLUME_MARKER } from '../../agent-dir/index.ts';
 import type { CreateResult, Engine } from '../../engine/index.ts';
 import { OperationError } from '../../lib/errors.ts';
@@ -51,7 +51,7 @@ export interface PreparedVolumes {
  */
 export async function createVolumes(
   engine: Engine,
-  sandbox: Sandbox,
+  sandbox: Pick<Sandbox, 'config' | 'domain' | 'user' | 'volumes'>,
   image: string,
 ): Promise<PreparedVolumes> {
   const { agentState, sessions, domainState } = sandbox.volumes;
@@ -108,6 +108,8 @@ interface HelperRun {
   capabilities: readonly string[];
   command: string[];
   mounts: { type: 'volume'; source: string; target: string; readOnly?: boolean }[];
+  /** Its standard input; when this fails the helper is ended. */
+  input?: AsyncIterable<Uint8Array>;
 }
 
 /** How a helper ended, and what it said on standard error. */
@@ -146,7 +148,7 @@ export async function useHelper<T>(
   run: HelperRun,
   use: (stdout: Readable) => Promise<T>,
 ): Promise<{ value: T; end: HelperEnd }> {
-  const { sandbox, image, user, capabilities, command, mounts } = run;
+  const { sandbox, image, user, capabilities, command, mounts, input } = run;
   const [program = '', ...rest] = command;
   const prefix = sandbox.config.INSTALLATION_PREFIX;
   await removeAbandonedHelpers(engine, prefix);
@@ -165,13 +167,14 @@ export async function useHelper<T>(
     noNewPrivileges: true,
     autoRemove: true,
     discardLogs: true,
+    openStdin: input !== undefined,
   });
   const release = removeWhenInterrupted(
     engine,
     creating.then((result) => (result.outcome === 'created' ? result.id : undefined)),
   );
   try {
-    return await runToEnd(engine, await creating, use);
+    return await runToEnd(engine, await creating, use, input);
   } finally {
     release();
   }
@@ -181,6 +184,7 @@ async function runToEnd<T>(
   engine: Engine,
   created: CreateResult,
   use: (stdout: Readable) => Promise<T>,
+  input: AsyncIterable<Uint8Array> | undefined,
 ): Promise<{ value: T; end: HelperEnd }> {
   if (created.outcome !== 'created') {
     const hint = created.outcome === 'no-such-image' ? 'pi-sandbox image build' : undefined;
@@ -194,12 +198,33 @@ async function runToEnd<T>(
     const exit = engine.containers.waitForExit(created.id);
     exit.catch(() => undefined);
     await engine.containers.start(created.id);
+    const feeding = input === undefined ? Promise.resolve() : feed(streams.stdin, input);
+    feeding.catch(() => undefined);
+    // A helper that ends early takes no more, and says itself why.
+    await Promise.race([feeding, output]);
     const [value, stderr] = await output;
     const { code, error } = await exit;
     return { value, end: { code, error, stderr } };
   } finally {
     await engine.containers.remove(created.id, { force: true }).catch(() => undefined);
   }
+}
+
+async function feed(stdin: Writable, input: AsyncIterable<Uint8Array>): Promise<void> {
+  let over = false;
+  const end = new Promise<void>((resolve) => {
+    const done = (): void => {
+      over = true;
+      resolve();
+    };
+    stdin.once('error', done).once('close', done);
+  });
+  for await (const piece of input) {
+    if (over) return;
+    if (stdin.write(piece)) continue;
+    await Promise.race([end, new Promise<void>((resolve) => stdin.once('drain', resolve))]);
+  }
+  if (!over) stdin.end();
 }
 
 /** A helper prints little; more than this is cut (rule 7). */

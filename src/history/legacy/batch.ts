@@ -7,8 +7,8 @@ import { closeSync, constants, fchmodSync, fchownSync, fstatSync, fsync } from '
 import { promisify } from 'node:util';
 import { type DirectoryHandle, openChildFile, statChild, unlinkChild } from '../../lib/directory-handle.ts';
 import { hasCode, messageOf, OperationError } from '../../lib/errors.ts';
-import { compareBytes, copyBytes } from './compare.ts';
-import { type Destination, folderIn, place, placingFor } from './destination.ts';
+import { compareBytes, copyBytes } from '../transfer/compare.ts';
+import { type Destination, folderIn, place, placingFor } from '../transfer/destination.ts';
 import { copyTimes } from './exact-times.ts';
 import type { FoundFile } from './walk.ts';
 
@@ -61,7 +61,7 @@ export function addToBatch(batch: Batch, file: FoundFile & { fd: number }, outco
   const release = file.folder.use();
   try {
     const folder = folderOf(batch, file.folder.name);
-    const { name, existing } = placingFor(folder, file.name, file.fd);
+    const { name, existing } = placingFor(folder, file.name, file.fd, 'legacy');
     const copy = existing ?? copyToStage(batch.destination, file);
     const open = new Set([file.fd, copy]);
     batch.items.push({
@@ -178,7 +178,7 @@ function settle(item: Item, { stage }: Destination, between: Between): void {
         break;
       } catch (error) {
         if (!hasCode(error, 'EEXIST')) throw error;
-        const { name, existing } = placingFor(folder, file.name, file.fd);
+        const { name, existing } = placingFor(folder, file.name, file.fd, 'legacy');
         // The same Session appeared meanwhile: whose copy it is cannot be told, so both stay until the next run.
         if (existing !== undefined) {
           closeSync(existing);

@@ -12,8 +12,8 @@ import { hasCode, OperationError } from '../../lib/errors.ts';
 import { type RandomSource, randomId } from '../../lib/ids.ts';
 import { type KernelLock, LockTakenError, takeLock } from '../../lib/kernel-lock.ts';
 import type { LockRecord } from '../../lib/lock-record.ts';
+import type { Owner } from '../transfer/destination.ts';
 import { LOCK_PREFIX, STAGE_PREFIX } from './names.ts';
-import type { Owner } from './store.ts';
 
 /** So many files may have been planted where a lock belongs, before the directory was put out of reach. */
 const MAX_PLANTED = 64;

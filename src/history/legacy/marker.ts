@@ -11,7 +11,7 @@ import {
   renameChild,
   syncDirectory,
 } from '../../lib/directory-handle.ts';
-import type { Destination } from './destination.ts';
+import type { Destination } from '../transfer/destination.ts';
 import { MARKER } from './names.ts';
 
 const VERSION = 1;

@@ -4,14 +4,15 @@ import { type DirectoryHandle, openDirectory } from '../../lib/directory-handle.
 import { messageOf, PiSandboxError } from '../../lib/errors.ts';
 import { FileError } from '../../lib/file-error.ts';
 import { tableFingerprint } from '../../wire/index.ts';
+import type { Destination, Owner } from '../transfer/destination.ts';
 import { isFull, NoSpaceError } from './batch.ts';
-import { type Destination, openDestination } from './destination.ts';
 import { lockStore } from './lock.ts';
 import { readMarker, settledBy, writeMarker } from './marker.ts';
 import { Migration } from './migration.ts';
 import type { MigrationOptions } from './options.ts';
 import { emptyReport, leftIn, type MigrationReport, type MigrationStop, note } from './report.ts';
-import { LEGACY_SEAL, type LegacyStore, type Owner, openStore } from './store.ts';
+import { openDestination } from './stage.ts';
+import { LEGACY_SEAL, type LegacyStore, openStore } from './store.ts';
 
 /** One migration may take minutes; more than this no start waits for another's. */
 const WAIT_MS = 5 * 60_000;

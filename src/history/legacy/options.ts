@@ -3,8 +3,8 @@ import type { Clock } from '../../lib/clock.ts';
 import type { RandomSource } from '../../lib/ids.ts';
 import type { LockRecord } from '../../lib/lock-record.ts';
 import type { DomainTable } from '../../wire/index.ts';
+import type { Owner } from '../transfer/destination.ts';
 import type { Between } from './batch.ts';
-import type { Owner } from './store.ts';
 
 export interface LegacyNeeds {
   /** Who owns the store: a user that no sandbox runs as. Default `LEGACY_SEAL`; needs the right to give files away. */

@@ -18,13 +18,9 @@ import {
   statChild,
 } from '../../lib/directory-handle.ts';
 import { hasCode, LimitError, OperationError } from '../../lib/errors.ts';
+import type { Owner } from '../transfer/destination.ts';
 
 const PLACE = ['.pi', 'agent', 'sessions'] as const;
-
-export interface Owner {
-  readonly uid: number;
-  readonly gid: number;
-}
 
 /** A user that no sandbox runs as, and that engines without root can map. */
 export const LEGACY_SEAL: Owner = { uid: 65_533, gid: 65_533 };

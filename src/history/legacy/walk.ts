@@ -13,9 +13,10 @@ import {
 import { hasCode, LimitError, messageOf } from '../../lib/errors.ts';
 import { readOpenSessionHeader } from '../../pi/index.ts';
 import type { DomainTable } from '../../wire/index.ts';
+import { domainOfCwd } from '../table.ts';
+import type { Owner } from '../transfer/destination.ts';
 import { isHidden, isOwn, SESSION_END } from './names.ts';
-import { type Owner, sealed } from './store.ts';
-import { domainOfCwd } from './table.ts';
+import { sealed } from './store.ts';
 
 /** More are not looked at (rule 7). */
 const MAX_FILES = 2_000_000;

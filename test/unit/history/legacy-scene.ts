@@ -19,7 +19,6 @@ import { dirname, join, relative } from 'node:path';
 import { onTestFinished } from 'vitest';
 import {
   LEGACY_SEAL,
-  type LegacyOwner,
   type MigrationOptions,
   type MigrationReport,
   migrateLegacy,
@@ -29,8 +28,8 @@ import type { DomainTable } from '../../../src/wire/index.ts';
 export const ROOT = process.getuid?.() === 0;
 const SELF = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 /** Only root can give files away. */
-export const SEAL: LegacyOwner = ROOT ? LEGACY_SEAL : SELF;
-export const USER: LegacyOwner = ROOT ? { uid: 1000, gid: 1000 } : SELF;
+export const SEAL = ROOT ? LEGACY_SEAL : SELF;
+export const USER = ROOT ? { uid: 1000, gid: 1000 } : SELF;
 
 /** A moment with nanoseconds that no floating point number of seconds has. */
 const FIRST_MTIME = 1_760_000_000.123_456_7;

@@ -1,4 +1,7 @@
-/** A domain's sessions directory as the place that old Sessions come to. Its own sandboxes write there too (rule 8). */
+/**
+ * A sessions directory as the place that Sessions of somewhere else come to, never over another's. Sandboxes write there
+ * too (rule 8).
+ */
 import { closeSync, fchownSync, fstatSync } from 'node:fs';
 import {
   type DirectoryHandle,
@@ -7,17 +10,20 @@ import {
   makeChildDirectory,
   openChildDirectory,
   openChildFile,
-  openDirectory,
   removeEmptyChild,
   renameChild,
   statChild,
   unlinkChild,
 } from '../../lib/directory-handle.ts';
 import { hasCode, OperationError } from '../../lib/errors.ts';
-import { type RandomSource, randomId } from '../../lib/ids.ts';
 import { compareBytes } from './compare.ts';
-import { SESSION_END, STAGE_PREFIX } from './names.ts';
-import type { Owner } from './store.ts';
+
+const SESSION_END = '.jsonl';
+
+export interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
 
 /** So many other Sessions may have the name and its changed forms. */
 const MAX_NAMES = 100;
@@ -34,39 +40,8 @@ export interface Destination {
   close(): void;
 }
 
-/** Opens it, and removes what a migration that was killed has left. Under the store's lock only. */
-export function openDestination(sessions: string, random: RandomSource | undefined): Destination {
-  const directory = openDirectory(sessions);
-  try {
-    for (const { name } of [...stagesOf(directory)]) removeStage(directory, name);
-    const name = `${STAGE_PREFIX}${randomId(16, random)}`;
-    const stage = makeChildDirectory(directory, name);
-    const { uid, gid } = fstatSync(directory.fd);
-    return {
-      directory,
-      stage,
-      owner: { uid, gid },
-      close() {
-        stage.close();
-        removeStage(directory, name);
-        directory.close();
-      },
-    };
-  } catch (error) {
-    directory.close();
-    throw error;
-  }
-}
-
-function* stagesOf(directory: DirectoryHandle): Generator<{ name: string }> {
-  for (const { name } of entriesOf(directory)) {
-    if (!name.startsWith(STAGE_PREFIX)) continue;
-    const stats = statChild(directory, name);
-    if (stats?.isDirectory() && stats.uid === process.geteuid?.()) yield { name };
-  }
-}
-
-function removeStage(directory: DirectoryHandle, name: string): void {
+/** Removes a stage with all that is left in it, as far as it can be. */
+export function removeStage(directory: DirectoryHandle, name: string): void {
   let stage: DirectoryHandle;
   try {
     stage = openChildDirectory(directory, name);
@@ -99,21 +74,21 @@ export interface Placing {
 }
 
 /**
- * The name that a Session can have in the folder: its own, or where that is another Session's a changed one. One that
- * has the same bytes, or goes on after them, is the same Session.
+ * The name that a Session can have in the folder: its own, or where that is another Session's a changed one, which says
+ * by `word` where it comes from. One that has the same bytes, or goes on after them, is the same Session.
  *
  * @throws OperationError when every name is taken
  */
-export function placingFor(folder: DirectoryHandle, name: string, source: number): Placing {
+export function placingFor(folder: DirectoryHandle, name: string, source: number, word: string): Placing {
   for (let number = 0; number < MAX_NAMES; number++) {
-    const candidate = changedName(name, number);
+    const candidate = changedName(name, number, word);
     const stats = statChild(folder, candidate);
     if (stats === undefined) return { name: candidate, existing: undefined };
     if (!stats.isFile()) continue;
     const existing = openIfSame(folder, candidate, source);
     if (existing !== undefined) return { name: candidate, existing };
   }
-  throw new OperationError(`${MAX_NAMES} files of the domain have its name`);
+  throw new OperationError(`${MAX_NAMES} files there have its name`);
 }
 
 function openIfSame(folder: DirectoryHandle, name: string, source: number): number | undefined {
@@ -129,11 +104,11 @@ function openIfSame(folder: DirectoryHandle, name: string, source: number): numb
   return undefined;
 }
 
-function changedName(name: string, number: number): string {
+function changedName(name: string, number: number, word: string): string {
   if (number === 0) return name;
   let stem = name.slice(0, -SESSION_END.length);
   while (Buffer.byteLength(stem) > MAX_STEM_BYTES) stem = stem.slice(0, -1);
-  return `${stem}-legacy${number === 1 ? '' : `-${number}`}${SESSION_END}`;
+  return `${stem}-${word}${number === 1 ? '' : `-${number}`}${SESSION_END}`;
 }
 
 /**

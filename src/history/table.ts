@@ -1,6 +1,6 @@
 /** Which domain a recorded working directory belongs to: decided on the host, carried as data to where the files are. */
 import { posix } from 'node:path';
-import type { DomainTable } from '../../wire/index.ts';
+import type { DomainTable } from '../wire/index.ts';
 
 /** Longer than any path a system takes, so that a header cannot make the search slow (rule 7). */
 const MAX_CWD = 65_536;
