@@ -7,6 +7,7 @@ import { messageOf, OperationError } from '../lib/errors.ts';
 import type { FrameConnection } from './connection.ts';
 import { InputCredit, InputLedger } from './flow.ts';
 import { type Frame, PIECE_BYTES, WireError } from './frame.ts';
+import { joinStreams } from './join-streams.ts';
 import type { ChannelEvent, ChannelTarget } from './protocol.ts';
 
 /** More open channels at once are refused (rule 7). */
@@ -30,6 +31,8 @@ export class Channels {
   readonly #accept: ChannelsOptions['accept'];
   readonly #mine: number;
   readonly #open = new Map<number, Channel>();
+  /** Those too that the other side has closed and whose last bytes nobody has read yet. */
+  readonly #alive = new Set<Channel>();
   #next: number;
 
   constructor(connection: FrameConnection, { side, accept }: ChannelsOptions) {
@@ -39,7 +42,7 @@ export class Channels {
     this.#next = this.#mine;
     connection.onFrame((frame) => this.#take(frame));
     void connection.closed.then(() => {
-      for (const channel of this.#open.values()) channel.lost();
+      for (const channel of this.#alive) channel.lost();
     });
   }
 
@@ -60,17 +63,34 @@ export class Channels {
   #add(number: number): Channel {
     const channel = new Channel(number, this.#connection);
     this.#open.set(number, channel);
-    channel.once('close', () => this.#open.delete(number));
+    this.#alive.add(channel);
+    channel.once('close', () => {
+      this.#alive.delete(channel);
+      if (this.#open.get(number) === channel) this.#open.delete(number);
+    });
     return channel;
   }
 
   #take(frame: Frame): void {
     if (frame.type === 'channel-data') this.#open.get(frame.channel)?.receive(frame.bytes);
     if (frame.type !== 'channel') return;
-    if (frame.value.event === 'open') void this.#opened(frame.value.channel, frame.value.target);
-    else this.#open.get(frame.value.channel)?.happened(frame.value);
+    if (frame.value.event === 'open') this.#asked(frame.value.channel, frame.value.target);
+    else this.#happened(frame.value);
+  }
+
+  #happened(event: ChannelEvent): void {
+    const channel = this.#open.get(event.channel);
+    channel?.happened(event);
+    if (channel === undefined || event.event !== 'close') return;
     // Not only when its own `close` comes: the next frame may be about its successor.
-    if (frame.value.event === 'close') this.#open.delete(frame.value.channel);
+    this.#open.delete(event.channel);
+    if (channel.destroyed) this.#alive.delete(channel);
+  }
+
+  #asked(number: number, target: ChannelTarget): void {
+    // Here, where the connection takes it for what the peer did: in a promise it would end our process.
+    if (number % 2 === this.#mine || this.#open.has(number)) throw new WireError('channel number in use');
+    void this.#opened(number, target);
   }
 
   async #opened(number: number, target: ChannelTarget): Promise<void> {
@@ -78,33 +98,19 @@ export class Channels {
       const value = { event: 'refused', channel: number, reason: reason.slice(0, MAX_REASON) } as const;
       this.#connection.send({ type: 'channel', value });
     };
-    if (number % 2 === this.#mine || this.#open.has(number)) throw new WireError('channel number in use');
-    if (this.#open.size >= MAX_CHANNELS) return refuse(`more than ${MAX_CHANNELS} channels are open`);
+    if (this.#alive.size >= MAX_CHANNELS) return refuse(`more than ${MAX_CHANNELS} channels are open`);
     // There from the first moment: the other side may send ahead, or go away, while we connect.
     const channel = this.#add(number);
     try {
       const end = await this.#accept(target);
+      // Its `close` was before: nobody would ever close this end.
+      if (channel.destroyed) return void end.destroy();
       this.#connection.send({ type: 'channel', value: { event: 'opened', channel: number } });
       joinStreams(channel, end);
     } catch (error) {
       refuse(messageOf(error));
       channel.lost();
     }
-  }
-}
-
-/** Copies bytes both ways; the end of one direction is the end of that direction only, a failure ends both. */
-export function joinStreams(one: Duplex, other: Duplex): void {
-  for (const [from, to] of [
-    [one, other],
-    [other, one],
-  ] as const) {
-    from.pipe(to);
-    from.on('error', () => to.destroy());
-    from.on('close', () => {
-      // Closed before its end: nobody will say `end` to the other any more.
-      if (!from.readableEnded) to.destroy();
-    });
   }
 }
 
@@ -118,6 +124,8 @@ class Channel extends Duplex {
   readonly #over = Promise.withResolvers<void>();
   readonly #answer = Promise.withResolvers<void>();
   #gone = false;
+  /** The other side writes no more. */
+  #ended = false;
   /** Bytes received and not yet counted as taken. */
   #unread = 0;
 
@@ -170,14 +178,24 @@ class Channel extends Duplex {
         this.#credit.acknowledge(event.consumed);
         return;
       case 'end':
+        this.#ended = true;
         this.push(null);
         return;
       case 'close':
-        this.lost();
+        this.#closed();
         return;
       case 'open':
         return;
     }
+  }
+
+  /** After its `end` the other side has said all there is: whoever reads slowly still gets it. */
+  #closed(): void {
+    if (this.#ended && !this.readableEnded) {
+      this.#gone = true;
+      this.#over.resolve();
+      this.once('end', () => this.destroy());
+    } else this.lost();
   }
 
   /** The other end is gone, and needs not be told. */

@@ -1,5 +1,5 @@
 /** The frame protocol that every terminal, relay and supervisor connection speaks; see README.md. */
-export { ChannelRefusedError, Channels, type ChannelsOptions, joinStreams } from './channels.ts';
+export { ChannelRefusedError, Channels, type ChannelsOptions } from './channels.ts';
 export { type Closing, FrameConnection, type FrameHandler, type StreamPair } from './connection.ts';
 export { FrameDecoder } from './decoder.ts';
 export { DomainTable, tableFingerprint } from './domain-table.ts';
@@ -13,6 +13,7 @@ export {
   WireError,
 } from './frame.ts';
 export * from './history.ts';
+export { joinStreams } from './join-streams.ts';
 export * from './protocol.ts';
 export * from './sandbox-config.ts';
 export * from './selftest.ts';

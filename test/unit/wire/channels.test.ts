@@ -131,4 +131,34 @@ describe('channels', () => {
     opened[0]?.destroy();
     await expect(host.open(PORT)).resolves.toBeDefined();
   });
+
+  it('S14: a slow reader gets the whole answer of a program that closed long before', async () => {
+    const port = await tcpServer((socket) => {
+      socket.resume();
+      socket.on('end', () => socket.end(randomBytes(200_000)));
+    });
+    const { host } = sides(() => dial(port));
+    const channel = await host.open(PORT);
+    channel.end('GET');
+    await sleep(300);
+    expect((await buffer(channel)).length).toBe(200_000);
+  });
+
+  it('S14: a channel that is closed while it is being connected leaves no connection behind', async () => {
+    const { promise, resolve } = Promise.withResolvers<Duplex>();
+    const { connections } = sides(() => promise);
+    connections[0]?.send({ type: 'channel', value: { event: 'open', channel: 1, target: PORT } });
+    connections[0]?.send({ type: 'channel', value: { event: 'close', channel: 1 } });
+    await sleep(50);
+    const late = new PassThrough();
+    resolve(late);
+    await sleep(50);
+    expect(late.destroyed).toBe(true);
+  });
+
+  it('S14: a peer that takes a number which is not its own ends its connection and not our process', async () => {
+    const { connections } = sides(refuseAll);
+    connections[0]?.send({ type: 'channel', value: { event: 'open', channel: 2, target: PORT } });
+    await expect(connections[1]?.closed).resolves.toMatchObject({ message: 'channel number in use' });
+  });
 });
