@@ -6,14 +6,15 @@ import { spawn } from 'node:child_process';
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import type { Duplex } from 'node:stream';
+import { Duplex } from 'node:stream';
 import * as z from 'zod/mini';
 import type { Engine } from '../../engine/index.ts';
 import { writeFileAtomic } from '../../lib/atomic-file.ts';
 import { readRegularFile } from '../../lib/bounded-read.ts';
 import { OperationError } from '../../lib/errors.ts';
-import { tryLock } from '../../lib/kernel-lock.ts';
+import { isHeld, tryLock } from '../../lib/kernel-lock.ts';
 import { RelayService } from '../../wire/index.ts';
+import { onlyUsingKeys } from './agent-requests.ts';
 import { answerQuestion } from './git-credentials.ts';
 import { keepRelay } from './relay.ts';
 import type { ServiceOffer } from './service-offers.ts';
@@ -109,8 +110,9 @@ function dialAgent({ agentSocket = '' }: RelayState): Promise<Duplex> {
     const socket = connect({ path: agentSocket, allowHalfOpen: true });
     socket.once('error', () => reject(new OperationError("the user's SSH agent does not answer")));
     socket.once('connect', () => {
-      socket.on('error', () => undefined);
-      resolve(socket);
+      const requests = onlyUsingKeys();
+      requests.pipe(socket);
+      resolve(Duplex.from({ writable: requests, readable: socket }).on('error', () => undefined));
     });
   });
 }
@@ -122,6 +124,8 @@ async function removeOldStates(engine: Engine, own: string): Promise<void> {
     const id = /^([0-9a-f]{12})-[a-z-]+\.json$/.exec(name)?.[1];
     const path = join(directory, name);
     if (id === undefined || path === own) continue;
+    // Its sandbox may be on another engine, which this one knows nothing of.
+    if (isHeld(`${path}.lock`)) continue;
     if ((await engine.containers.inspect(id)) !== undefined) continue;
     await Promise.all([rm(path, { force: true }), rm(`${path}.lock`, { force: true })]);
   }
