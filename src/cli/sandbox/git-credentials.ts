@@ -13,6 +13,9 @@ import { gitCommonDirectory } from './project-git.ts';
 
 /** A helper may ask the user something in a window of its own; git in the sandbox waits as long. */
 const HELPER_MS = 60_000;
+/** Helpers of the user's that run at the same time; a sandbox that asks more waits for none (rule 7). */
+const MAX_RUNNING = 8;
+let running = 0;
 const MAX_QUESTION_BYTES = 8 * 1024;
 const MAX_CONFIG_BYTES = 256 * 1024;
 /** What a helper's answer is cut down to. */
@@ -91,8 +94,10 @@ function fill(
   env: NodeJS.ProcessEnv,
 ): Promise<string> {
   if (!isAllowed(host, allowed)) throw new OperationError(`${host} is not among the allowed hosts`);
+  if (running >= MAX_RUNNING) throw new OperationError('too many questions at once');
   const clean = Object.entries(env).filter(([name]) => !/^GIT_(?!CONFIG_GLOBAL$|CONFIG_SYSTEM$)/.test(name));
-  return new Promise((resolve, reject) => {
+  running++;
+  return new Promise<string>((resolve, reject) => {
     const child = execFile(
       'git',
       ['credential', 'fill'],
@@ -122,6 +127,8 @@ function fill(
     child.stdin?.on('error', () => undefined);
     const user = username === undefined ? '' : `username=${username}\n`;
     child.stdin?.end(`protocol=${protocol}\nhost=${host}\n${user}\n`);
+  }).finally(() => {
+    running--;
   });
 }
 

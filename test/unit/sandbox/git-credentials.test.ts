@@ -1,10 +1,24 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CanonicalPath } from '../../../src/cli/config/index.ts';
-import { isAllowed, parseQuestion, remoteHosts } from '../../../src/cli/sandbox/git-credentials.ts';
+import {
+  answerQuestion,
+  isAllowed,
+  parseQuestion,
+  remoteHosts,
+} from '../../../src/cli/sandbox/git-credentials.ts';
 
 describe('S10: what a sandbox may ask a credential helper', () => {
   it('S10: protocol, host and user name pass, and nothing else', () => {
@@ -68,5 +82,26 @@ describe('S10: the hosts of a project’s remotes', () => {
   it('rule 8: a configuration that is a link out of the project is not read', async () => {
     symlinkSync('/etc/passwd', join(project, '.git/config'));
     expect(await remoteHosts(project)).toEqual([]);
+  });
+});
+
+describe('rule 7: questions without end', () => {
+  it('S10: at most eight helpers run at once, also for channels that were closed meanwhile', async () => {
+    const directory = realpathSync(mkdtempSync(join(tmpdir(), 'helper-')));
+    writeFileSync(
+      join(directory, 'config'),
+      `[credential]\n\thelper = "!echo x >>${directory}/asked; sleep 2; :"\n`,
+    );
+    const env = { ...process.env, GIT_CONFIG_GLOBAL: join(directory, 'config') };
+    for (let at = 0; at < 20; at++) {
+      const question = answerQuestion(['a.example'], env).on('error', () => undefined);
+      question.write('protocol=https\nhost=a.example\n\n');
+      await sleep(20);
+      question.destroy();
+    }
+    await sleep(1_000);
+    expect(readFileSync(join(directory, 'asked'), 'utf8')).toBe('x\n'.repeat(8));
+    await sleep(2_000);
+    rmSync(directory, { recursive: true });
   });
 });
