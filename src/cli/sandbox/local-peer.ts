@@ -25,7 +25,8 @@ export async function isOwnPeer(
       const [local = '', remote = ''] = [fields[1], fields[2]];
       if (local.length < width || !`${local.slice(-13)} `.endsWith(wanted)) continue;
       if (Number.parseInt(remote.split(':')[1] ?? '', 16) !== localPort) continue;
-      return allowed.has(Number(fields[7]));
+      // Without an inode no process has it open any more, and the kernel says root whosever it was.
+      return fields[9] !== '0' && allowed.has(Number(fields[7]));
     }
   }
   return false;
