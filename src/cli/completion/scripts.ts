@@ -16,6 +16,8 @@ _pi_sandbox() {
       while IFS= read -r line; do COMPREPLY+=("$line"); done < <(
         if [ "$paths" = directories ]; then compgen -d -- "$current"; else compgen -f -- "$current"; fi
       ) ;;
+    # Names are not files here, so bash puts them into the line as they are, where \`$(…)\` would be run.
+    *) for line in "\${!COMPREPLY[@]}"; do printf -v "COMPREPLY[line]" %q "\${COMPREPLY[line]}"; done ;;
   esac
 }
 complete -F _pi_sandbox pi-sandbox
