@@ -62,8 +62,15 @@ export async function keptChanges(roots: Roots, merge: PublishedMerge): Promise<
     if (!file.endsWith('.json')) continue;
     add(file, await read(`${merge.pristine}/${file}`), await read(`${roots.memory}/${file}`));
   }
-  for (const file of CONFIG_FILES)
-    add(file, merge.configFiles.get(file)?.toString('utf8'), await read(`${merge.pristine}/config/${file}`));
+  for (const file of CONFIG_FILES) {
+    const path = `${merge.pristine}/config/${file}`;
+    // Why it cannot be read is no text that anybody would keep.
+    const isReadable = await readRegularFile(path, { maxBytes: MAX_BYTES }).then(
+      () => true,
+      () => false,
+    );
+    if (isReadable) add(file, merge.configFiles.get(file)?.toString('utf8'), await read(path));
+  }
   if (kept.length > 500 || JSON.stringify(kept).length > MAX_KEPT_BYTES)
     throw new LimitError('sessions changed more of the configuration than can be kept at once');
   return kept;

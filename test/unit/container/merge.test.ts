@@ -1,8 +1,21 @@
-import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { publishMerge } from '../../../src/container/setup/merge.ts';
 import { MergeReceiver } from '../../../src/container/setup/merge-receiver.ts';
-import { describeChanges, sessionChanges } from '../../../src/container/setup/session-changes.ts';
+import {
+  describeChanges,
+  keptChanges,
+  sessionChanges,
+} from '../../../src/container/setup/session-changes.ts';
 import {
   ask,
   type Entry,
@@ -136,6 +149,14 @@ describe('what sessions changed', () => {
     expect(line).toContain('settings.json (gone, new, theme)');
     expect(line).toContain('mcp.json (mcpServers)');
     expect(line).toContain('AGENTS.md');
+  });
+
+  it('S8: why a file cannot be read is never offered as its new text', async () => {
+    const { roots, merge } = await published({ 'config/SYSTEM.md': 'mine' });
+    const path = `${merge.pristine}/config/SYSTEM.md`;
+    rmSync(path);
+    mkdirSync(path);
+    expect(await keptChanges(roots, merge)).toEqual([]);
   });
 
   it('S8: a hostile file is neither waited for nor printed as it is', async () => {
