@@ -26,6 +26,11 @@ export async function cp(words: readonly string[], options: CpOptions): Promise<
       hint: 'pi-sandbox cp ./data.csv .:/tmp/ copies into the sandbox of the current directory',
     });
   }
+  if (target.where === 'stream' && process.stdout.isTTY) {
+    throw new UsageError('a tar is nothing for a terminal', {
+      hint: `pi-sandbox cp ${from} - | tar -t, or > copy.tar`,
+    });
+  }
   const { config, engine } = await openContext(options);
   const sandbox = await findSandbox(engine, config.INSTALLATION_PREFIX, inside.sandbox, options.domain);
   const follow = options.followLink === true;
