@@ -18,6 +18,8 @@ export async function runInSandbox(
 ): Promise<number> {
   const prepared = await prepareStart(argument, choice, options);
   const before = rememberHostExecuted(prepared.sandbox.project.canonical);
+  // A sandbox that runs already: what is offered now counts before this program's first question.
+  if (prepared.offers.length > 0) await relayServices(prepared, options);
   const { connection, joined } = await openSandbox(prepared.plan);
   if (prepared.offers.length > 0) await relayServices(prepared, options);
   prepared.plan.debug(joined ? 'joined the running sandbox' : 'started a new sandbox');
