@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import {
   chmodSync,
   lstatSync,
@@ -9,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Installation, installation } from '../setup/installation.ts';
 
 let here: Installation;
@@ -96,6 +97,39 @@ describe('S15: cp', () => {
     symlinkSync('/etc', join(project, 'etc'));
     expect(await cp(join(project, 'etc'), '.:/tmp/etc-link')).toMatchObject(ok);
     expect(await inside('readlink /tmp/etc-link')).toBe('/etc\n');
+  });
+
+  it('rule 8: a link that a session puts into the project leads neither out of nor into the sandbox', async () => {
+    await inside(`ln -sfn ${outside} ${project}/results; echo evil >/tmp/key`);
+    writeFileSync(join(outside, 'secret'), 'mine');
+    const before = readdirSync(outside).sort();
+    for (const words of [
+      ['.:/tmp/key', join(project, 'results')],
+      ['.:/tmp/key', join(project, 'results/key')],
+      ['.:/tmp/d', join(project, 'results')],
+      ['.:/tmp/d/.', join(project, 'results')],
+      ['.:/tmp/d', join(project, 'results/new')],
+      [join(project, 'results/secret'), '.:/tmp/leak'],
+      [`${project}/results/.`, '.:/tmp/leak'],
+    ]) {
+      const result = await cp(...words);
+      expect(result.stderr).toMatch(/results.* leads out of it, to .*outside/);
+      expect(result).toMatchObject({ exitCode: 2, stdout: '' });
+    }
+    expect(readdirSync(outside).sort()).toEqual(before);
+    expect(await inside('ls -d /tmp/leak 2>&1; true')).toContain('No such file');
+  });
+
+  it('S15: Ctrl-C leaves no half a file', async () => {
+    const into = join(outside, 'interrupted');
+    mkdirSync(into);
+    await inside('truncate -s 2G /tmp/huge');
+    const running = here.start(['cp', '.:/tmp/huge', into], { cwd: project });
+    await vi.waitFor(() => expect(readdirSync(into)).toHaveLength(1), { timeout: 20_000, interval: 5 });
+    const ended = once(running, 'exit');
+    running.kill('SIGINT');
+    expect(await ended).toEqual([130, null]);
+    expect(readdirSync(into)).toEqual([]);
   });
 
   it('S15: what cannot be is one clear line, and nothing is made', async () => {

@@ -2,6 +2,7 @@ import { EXIT, UsageError } from '../../lib/errors.ts';
 import { openContext } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { type Endpoint, parseEndpoint } from '../sandbox/copy/endpoint.ts';
+import { watchInterruptions } from '../sandbox/interruption.ts';
 import { findSandbox } from '../sandbox/resolve-running.ts';
 import { warn } from '../ui/report.ts';
 
@@ -34,6 +35,7 @@ export async function cp(words: readonly string[], options: CpOptions): Promise<
   const { config, engine } = await openContext(options);
   const sandbox = await findSandbox(engine, config.INSTALLATION_PREFIX, inside.sandbox, options.domain);
   const follow = options.followLink === true;
+  const { signal, exitCode } = watchInterruptions();
   let skipped = 0;
   const onSkipped = (line: string): void => {
     skipped++;
@@ -41,6 +43,10 @@ export async function cp(words: readonly string[], options: CpOptions): Promise<
   };
   try {
     await copy(source, target);
+  } catch (error) {
+    const interrupted = exitCode();
+    if (interrupted === undefined) throw error;
+    return interrupted;
   } finally {
     engine.close();
   }
@@ -50,13 +56,14 @@ export async function cp(words: readonly string[], options: CpOptions): Promise<
   async function copy(one: Endpoint, other: Endpoint): Promise<void> {
     if (one.where === 'sandbox') {
       const { copyFromSandbox, tarFromSandbox } = await import('../sandbox/copy/from-sandbox.ts');
-      const what = { path: one.path, follow, onSkipped };
+      const what = { path: one.path, follow, onSkipped, signal };
       if (other.where === 'stream') await tarFromSandbox(engine, sandbox, what, process.stdout);
       else if (other.where === 'here') await copyFromSandbox(engine, sandbox, what, other.path);
     } else if (other.where === 'sandbox') {
       const { copyToSandbox, tarToSandbox } = await import('../sandbox/copy/to-sandbox.ts');
-      if (one.where === 'stream') await tarToSandbox(engine, sandbox, process.stdin, other.path);
-      else await copyToSandbox(engine, sandbox, { source: one.path, follow, onSkipped }, other.path);
+      if (one.where === 'stream')
+        await tarToSandbox(engine, sandbox, { input: process.stdin, signal }, other.path);
+      else await copyToSandbox(engine, sandbox, { source: one.path, follow, onSkipped, signal }, other.path);
     }
   }
 }

@@ -1,10 +1,11 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Engine } from '../../engine/index.ts';
-import { EXIT, hasCode, messageOf, OperationError, UsageError } from '../../lib/errors.ts';
+import { hasCode, messageOf, OperationError, UsageError } from '../../lib/errors.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
 import { type Channels, joinStreams } from '../../wire/index.ts';
 import { openContext } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
+import { watchInterruptions } from '../sandbox/interruption.ts';
 import { isOwnPeer, ownUsers } from '../sandbox/local-peer.ts';
 import { keepRelay } from '../sandbox/relay.ts';
 import { findSandbox } from '../sandbox/resolve-running.ts';
@@ -32,18 +33,7 @@ export async function forward(words: readonly string[], options: ForwardOptions)
   const { ports, project } = parseWords(words);
   const { config, engine, debug } = await openContext(options);
   const sandbox = await findSandbox(engine, config.INSTALLATION_PREFIX, project, options.domain);
-  const stop = new AbortController();
-  let code = 0;
-  for (const [signal, exit] of [
-    ['SIGINT', EXIT.interrupt],
-    ['SIGTERM', EXIT.terminated],
-    ['SIGHUP', EXIT.hangup],
-  ] as const) {
-    process.once(signal, () => {
-      code = exit;
-      stop.abort();
-    });
-  }
+  const interruptions = watchInterruptions();
   let channels: Channels | undefined;
   const servers = await Promise.all(ports.map((port) => listenLocally(port, () => channels)));
   try {
@@ -59,13 +49,13 @@ export async function forward(words: readonly string[], options: ForwardOptions)
         channels = made;
       },
       debug,
-      signal: stop.signal,
+      signal: interruptions.signal,
     });
     if (outcome === 'ended') info(`the sandbox of ${sandbox.project} has ended, and the forward with it`);
   } finally {
     end(servers, engine);
   }
-  return code;
+  return interruptions.exitCode() ?? 0;
 }
 
 /** Ports are numbers, alone or as `local:remote`; any other word is the project. */

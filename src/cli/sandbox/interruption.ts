@@ -1,5 +1,5 @@
 import type { Engine } from '../../engine/index.ts';
-import { EXIT } from '../../lib/errors.ts';
+import { EXIT, OperationError } from '../../lib/errors.ts';
 
 const CODES = { SIGINT: EXIT.interrupt, SIGTERM: EXIT.terminated, SIGHUP: EXIT.hangup } as const;
 type Interruption = keyof typeof CODES;
@@ -29,6 +29,26 @@ export function removeWhenInterrupted(engine: Engine, creating: Promise<string |
   return () => {
     for (const signal of signals) process.off(signal, handler);
   };
+}
+
+/** Ctrl-C and its like end what the command does, in order; the second one ends the command at once. */
+export interface Interruptions {
+  readonly signal: AbortSignal;
+  /** What the command ends with if it was interrupted, else undefined. */
+  exitCode(): number | undefined;
+}
+
+/** For the rest of this process. */
+export function watchInterruptions(): Interruptions {
+  const stop = new AbortController();
+  let code: number | undefined;
+  for (const signal of Object.keys(CODES).filter(isInterruption)) {
+    process.once(signal, () => {
+      code ??= CODES[signal];
+      stop.abort(new OperationError('interrupted'));
+    });
+  }
+  return { signal: stop.signal, exitCode: () => code };
 }
 
 function isInterruption(signal: string): signal is Interruption {

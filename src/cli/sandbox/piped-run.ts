@@ -59,6 +59,7 @@ export async function runPiped(engine: Engine, sandbox: ListedSandbox, run: Pipe
   };
   const abort = (): void => fail(run.signal?.reason);
   run.signal?.addEventListener('abort', abort, { once: true });
+  if (run.signal?.aborted === true) abort();
   connection.onFrame((frame) => {
     switch (frame.type) {
       case 'data':

@@ -19,6 +19,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { entriesOfSource, openSource } from '../../../src/cli/sandbox/copy/collect.ts';
 import { parseEndpoint } from '../../../src/cli/sandbox/copy/endpoint.ts';
 import { extractAll, type TarEntry } from '../../../src/cli/sandbox/copy/extract.ts';
+import { requireNoWayOut } from '../../../src/cli/sandbox/copy/project-links.ts';
 import { openDirectory } from '../../../src/lib/directory-handle.ts';
 
 let root = '';
@@ -70,6 +71,18 @@ describe('S15, rule 8: what a sandbox sends', () => {
     expect([facts.mode & 0o7777, facts.mtimeMs, facts.nlink]).toEqual([0o755, 1_000_000, 2]);
     expect(readlinkSync(join(into, 'link'))).toBe('../anywhere');
     expect(readdirSync(into).sort()).toEqual(['a', 'hard', 'link']);
+  });
+
+  it('S15: a directory keeps its mode where it is made, and a directory that was there keeps its own', async () => {
+    mkdirSync(join(into, 'there'), { mode: 0o755 });
+    await extract([
+      { name: './private', type: 'directory', mode: 0o700 },
+      { name: './locked', type: 'directory', mode: 0o555 },
+      file('./locked/f', 'x'),
+      { name: './there', type: 'directory', mode: 0o777 },
+    ]);
+    const modes = ['private', 'locked', 'there'].map((name) => lstatSync(join(into, name)).mode & 0o777);
+    expect(modes).toEqual([0o700, 0o755, 0o755]);
   });
 
   it.each(['../victim', 'a/../../victim', '/../victim', './a/..'])(
@@ -166,9 +179,56 @@ describe('S15, rule 8: what a sandbox sends', () => {
   });
 });
 
+describe('rule 8: links that a session puts into its project', () => {
+  const reach = (path: string, opened: string, project = into): void => {
+    const directory = openDirectory(opened);
+    try {
+      requireNoWayOut(directory, path, project);
+    } finally {
+      directory.close();
+    }
+  };
+
+  it('rule 8: one that leads out is refused, and what it leads to is named', () => {
+    symlinkSync('../outside', join(into, 'out'));
+    const outside = join(root, 'outside');
+    expect(() => reach(join(into, 'out'), outside)).toThrow(`leads out of it, to ${outside}`);
+    mkdirSync(join(outside, 'deeper'));
+    expect(() => reach(join(into, 'out/deeper'), join(outside, 'deeper'))).toThrow('leads out');
+    symlinkSync(into, join(root, 'mine'));
+    expect(() => reach(join(root, 'mine/out'), outside)).toThrow('leads out');
+  });
+
+  it('rule 8: one that stays inside, and every one of the user’s own, is followed', () => {
+    mkdirSync(join(into, 'd'));
+    symlinkSync('d', join(into, 'in'));
+    symlinkSync(into, join(root, 'mine'));
+    expect(() => reach(join(into, 'in'), join(into, 'd'))).not.toThrow();
+    expect(() => reach(join(root, 'mine'), into)).not.toThrow();
+    symlinkSync('outside', join(root, 'own'));
+    expect(() => reach(join(root, 'own'), join(root, 'outside'))).not.toThrow();
+    // A name that begins as the project's does is not in it.
+    mkdirSync(`${into}-other`);
+    expect(() => reach(`${into}-other`, `${into}-other`)).not.toThrow();
+    expect(() => reach(into, into, join(root, 'gone'))).not.toThrow();
+  });
+
+  it('rule 8: what is copied into a sandbox is not taken from behind one', () => {
+    symlinkSync('../outside', join(into, 'out'));
+    for (const [path, follow] of [
+      ['out/victim', false],
+      ['out/', false],
+      ['out/.', false],
+      ['out', true],
+    ] as const)
+      expect(() => openSource(`${into}/${path}`, follow, into)).toThrow('leads out of it');
+    openSource(join(into, 'out'), false, into).directory.close();
+  });
+});
+
 describe('S15: what goes into a sandbox', () => {
   const names = (path: string, follow = false): string[] => {
-    const source = openSource(path, follow);
+    const source = openSource(path, follow, join(root, 'no-project'));
     try {
       return [...entriesOfSource(source, (line) => skipped.push(line))]
         .map(({ name, type }) => `${type} ${name}`)
@@ -197,7 +257,7 @@ describe('S15: what goes into a sandbox', () => {
   it('rule 8: a directory that is swapped for a link during the walk does not lead out', () => {
     mkdirSync(join(into, 'd'));
     writeFileSync(join(into, 'd/f'), 'x');
-    const source = openSource(into, false);
+    const source = openSource(into, false, root);
     const walk = entriesOfSource(source, (line) => skipped.push(line));
     expect(walk.next().value?.name).toBe('./');
     renameSync(join(into, 'd'), join(root, 'gone'));
@@ -208,7 +268,7 @@ describe('S15: what goes into a sandbox', () => {
   });
 
   it('S15: what is not there is one clear line', () => {
-    expect(() => openSource(join(root, 'none'), false)).toThrow('none does not exist');
+    expect(() => openSource(join(root, 'none'), false, root)).toThrow('none does not exist');
     expect(existsSync(join(root, 'none'))).toBe(false);
   });
 });
@@ -223,9 +283,23 @@ describe('S15: which side a word means', () => {
     ['.:/etc/hosts', { where: 'sandbox', sandbox: '.', path: '/etc/hosts' }],
     ['shop:etc/hosts', { where: 'sandbox', sandbox: 'shop', path: '/etc/hosts' }],
     ['shop:~/x', { where: 'sandbox', sandbox: 'shop', path: '~/x' }],
+    ['.:/tmp/x/..', { where: 'sandbox', sandbox: '.', path: '/tmp' }],
+    ['.:..//../etc', { where: 'sandbox', sandbox: '.', path: '/etc' }],
+    ['.:/tmp/./x/.', { where: 'sandbox', sandbox: '.', path: '/tmp/x/.' }],
+    ['.:/tmp/x/', { where: 'sandbox', sandbox: '.', path: '/tmp/x/' }],
+    ['.:/', { where: 'sandbox', sandbox: '.', path: '/' }],
+    ['.:/.', { where: 'sandbox', sandbox: '.', path: '/.' }],
+    ['.:~', { where: 'sandbox', sandbox: '.', path: '~' }],
+    ['.:~/', { where: 'sandbox', sandbox: '.', path: '~' }],
+    ['.:~/a/..', { where: 'sandbox', sandbox: '.', path: '~' }],
+    ['.:~/.', { where: 'sandbox', sandbox: '.', path: '~/.' }],
     ['/tmp:/a:b', { where: 'sandbox', sandbox: '/tmp', path: '/a:b' }],
   ] as const)('S15: %s', (word, endpoint) => {
     expect(parseEndpoint(word)).toEqual(endpoint);
+  });
+
+  it('S15: a path out of the sandbox’s home is refused, not taken for another', () => {
+    expect(() => parseEndpoint('.:~/../tmp')).toThrow('leads out of the sandbox');
   });
 
   it('S15: a file here whose name has a colon is that file', () => {

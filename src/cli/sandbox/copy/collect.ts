@@ -13,6 +13,7 @@ import {
   statChild,
 } from '../../../lib/directory-handle.ts';
 import { hasCode, messageOf, OperationError, UsageError } from '../../../lib/errors.ts';
+import { requireNoWayOut } from './project-links.ts';
 
 /** What a single file is called on its way: its name is given where it goes. */
 export const SINGLE_NAME = 'entry';
@@ -37,16 +38,24 @@ export interface OutgoingEntry {
   readonly content?: () => Iterable<Uint8Array>;
 }
 
-/** What the user named; `follow` as docker's `-L`: a link in its last component is followed. */
-export function openSource(word: string, follow: boolean): Source {
+/** What the user named; `follow` as docker's `-L`: a link in its last component is followed, if it stays in the project. */
+export function openSource(word: string, follow: boolean, project: string): Source {
   const contents = /(^|\/)\.$/.test(word);
-  let path = resolve(word);
+  const named = resolve(word);
+  const followed = follow || contents || word.endsWith('/');
   try {
-    if (follow || contents || word.endsWith('/')) path = realpathSync(path);
+    const path = followed ? realpathSync(named) : named;
     const facts = lstatSync(path);
     const kind = facts.isDirectory() ? 'directory' : facts.isSymbolicLink() ? 'link' : 'file';
     if (kind === 'file' && !facts.isFile()) throw new UsageError(`${word} is no file and no directory`);
-    return { kind, name: basename(path), contents, directory: openDirectory(realpathSync(dirname(path))) };
+    const directory = openDirectory(realpathSync(dirname(path)));
+    try {
+      requireNoWayOut(directory, followed ? named : dirname(named), project);
+    } catch (error) {
+      directory.close();
+      throw error;
+    }
+    return { kind, name: basename(path), contents, directory };
   } catch (error) {
     if (error instanceof UsageError) throw error;
     const reason = hasCode(error, 'ENOENT') ? 'does not exist' : messageOf(error);

@@ -1,4 +1,5 @@
 import { lstatSync } from 'node:fs';
+import { posix } from 'node:path';
 import { UsageError } from '../../../lib/errors.ts';
 
 /** One side of a copy: a path on this machine, a path in a sandbox, or a tar on a standard stream. */
@@ -22,9 +23,16 @@ export function parseEndpoint(word: string): Endpoint {
   return { where: 'sandbox', sandbox: before === '' ? undefined : before, path: inSandbox(path) };
 }
 
+/** Without `..` and needless slashes: a copy has the name that is left. A `/` or `/.` at the end means something, and stays. */
 function inSandbox(path: string): string {
-  if (path.startsWith('/') || path === '~' || path.startsWith('~/')) return path;
-  return `/${path}`;
+  const contents = path.endsWith('/.');
+  let plain: string;
+  if (path === '~' || path.startsWith('~/')) {
+    const inHome = posix.normalize(`./${path.slice(2)}`);
+    if (/^\.\.(\/|$)/.test(inHome)) throw new UsageError(`${path} leads out of the sandbox's home directory`);
+    plain = /^\.\/?$/.test(inHome) ? '~' : `~/${inHome}`;
+  } else plain = posix.normalize(`/${path}`);
+  return contents ? `${plain.replace(/\/$/, '')}/.` : plain;
 }
 
 function exists(path: string): boolean {

@@ -72,7 +72,7 @@ async function extractOne(entry: TarEntry, path: OpenPath, extraction: Extractio
   };
   switch (header.type ?? 'file') {
     case 'directory':
-      path.to(parts);
+      path.to(parts, header.mode);
       return drain(content);
     case 'file':
     case 'contiguous-file':
@@ -102,6 +102,11 @@ async function extractOne(entry: TarEntry, path: OpenPath, extraction: Extractio
     default:
       return skip(`it is a ${header.type}`);
   }
+}
+
+/** A directory's mode as it was, as far as its owner can still fill and remove it. */
+export function ownMode(mode = 0o755): number {
+  return (mode & 0o777) | 0o700;
 }
 
 function partsOf(name: string, { rename }: Extraction): string[] {
@@ -197,14 +202,16 @@ class OpenPath {
     this.#top = top;
   }
 
-  /** The directory of these components, made where it is missing. */
-  to(parts: readonly string[]): BorrowedHandle {
+  /** The directory of these components, made where it is missing; `mode` is given to one that is made only. */
+  to(parts: readonly string[], mode?: number): BorrowedHandle {
     let same = 0;
     while (same < parts.length && this.#open[same]?.name === parts[same]) same++;
     for (const { handle } of this.#open.splice(same)) handle.close();
-    for (const name of parts.slice(same)) {
+    for (const [index, name] of parts.slice(same).entries()) {
+      const isNew = same + index === parts.length - 1 && statChild(this.#last(), name) === undefined;
       const handle = makeChildDirectory(this.#last(), name, 0o755);
       this.#open.push({ name, handle });
+      if (isNew && mode !== undefined) fchmodSync(handle.fd, ownMode(mode));
     }
     const last = this.#last();
     return { ...last, borrow: () => openChildDirectory(last, '.') };

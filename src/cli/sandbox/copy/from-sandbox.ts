@@ -1,12 +1,13 @@
-import { lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
+import { fchmodSync, lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { PassThrough } from 'node:stream';
 import type { Engine } from '../../../engine/index.ts';
-import { openDirectory } from '../../../lib/directory-handle.ts';
+import { type DirectoryHandle, openDirectory } from '../../../lib/directory-handle.ts';
 import { hasCode, OperationError, UsageError } from '../../../lib/errors.ts';
 import type { ListedSandbox } from '../find-sandboxes.ts';
 import { type PipedEnd, runPiped } from '../piped-run.ts';
-import { type Extraction, extractAll, type TarEntry } from './extract.ts';
+import { type Extraction, extractAll, ownMode, type TarEntry } from './extract.ts';
+import { requireNoWayOut } from './project-links.ts';
 import { MISSING, SEND, SEND_NAMED } from './scripts.ts';
 
 export interface CopyFrom {
@@ -14,13 +15,14 @@ export interface CopyFrom {
   /** Follow a link in the last component of `path`. */
   readonly follow: boolean;
   readonly onSkipped: (line: string) => void;
+  readonly signal: AbortSignal;
 }
 
 /** Copies a file or directory of a sandbox to this machine, by the rules of `docker cp` (S15). */
 export async function copyFromSandbox(
   engine: Engine,
   sandbox: ListedSandbox,
-  { path, follow, onSkipped }: CopyFrom,
+  { path, follow, onSkipped, signal }: CopyFrom,
   destination: string,
 ): Promise<void> {
   const { extract } = await import('../../../lib/tar-stream.ts');
@@ -28,7 +30,7 @@ export async function copyFromSandbox(
   const stop = new AbortController();
   const running = runPiped(engine, sandbox, {
     command: ['/bin/sh', '-c', SEND, 'cp', path, follow ? '1' : '0'],
-    signal: stop.signal,
+    signal: AbortSignal.any([stop.signal, signal]),
     onOutput: (bytes) => write(tar, bytes),
   });
   const sent = running.finally(() => tar.end());
@@ -38,7 +40,7 @@ export async function copyFromSandbox(
     const entries = entriesOf(tar.pipe(extract()));
     const first = await entries.next();
     if (first.done === true) return requireSuccess(await sent, path, false);
-    const extraction = place(first.value, { path, onSkipped }, destination);
+    const extraction = place(first.value, { path, onSkipped, project: sandbox.project }, destination);
     try {
       await extractAll(chain(first.value, entries), extraction);
     } finally {
@@ -56,12 +58,13 @@ export async function copyFromSandbox(
 export async function tarFromSandbox(
   engine: Engine,
   sandbox: ListedSandbox,
-  { path, follow }: CopyFrom,
+  { path, follow, signal }: CopyFrom,
   output: NodeJS.WritableStream,
 ): Promise<void> {
   let any = false;
   const end = await runPiped(engine, sandbox, {
     command: ['/bin/sh', '-c', SEND_NAMED, 'cp', path, follow ? '1' : '0'],
+    signal,
     onOutput: (bytes) => {
       any = true;
       return write(output, bytes);
@@ -82,12 +85,15 @@ async function* chain(first: TarEntry, rest: AsyncIterable<TarEntry>): AsyncGene
   yield* rest;
 }
 
+interface Place {
+  /** Of what is copied, in the sandbox. */
+  readonly path: string;
+  readonly onSkipped: (line: string) => void;
+  readonly project: string;
+}
+
 /** Where the copy goes, once its first entry has told what it is. */
-function place(
-  { header }: TarEntry,
-  { path, onSkipped }: Pick<CopyFrom, 'path' | 'onSkipped'>,
-  destination: string,
-): Extraction {
+function place({ header }: TarEntry, { path, onSkipped, project }: Place, destination: string): Extraction {
   const target = resolve(destination);
   const isDirectory = header.type === 'directory';
   const name = path === '~' ? 'home' : basename(path);
@@ -97,27 +103,52 @@ function place(
       throw new UsageError(`${destination} is no directory, and ${path} in the sandbox is one`);
     const into =
       there === 'directory' && !/(^|\/)\.$/.test(path) && name !== '' ? join(target, name) : target;
-    return { top: directoryAt(into, destination), rename: undefined, onSkipped };
+    const top = directoryAt(into, { destination, project, mode: header.mode });
+    return { top, rename: undefined, onSkipped };
   }
-  if (there === 'directory') return { top: openDirectory(realpathSync(target)), rename: name, onSkipped };
+  if (there === 'directory')
+    return { top: within(project, target, openDirectory(realpathSync(target))), rename: name, onSkipped };
   if (destination.endsWith('/')) throw new UsageError(`there is no directory ${destination}`);
-  return { top: parentOf(target, destination), rename: basename(target), onSkipped };
+  const top = within(project, dirname(target), parentOf(target, destination));
+  return { top, rename: basename(target), onSkipped };
 }
 
-function directoryAt(path: string, shown: string) {
-  const parent = parentOf(path, shown);
+function within(project: string, path: string, opened: DirectoryHandle): DirectoryHandle {
   try {
-    const made = parent.at(basename(path));
-    if (kindOf(made) === undefined) mkdirSync(made, { mode: 0o755 });
-    else if (lstatSync(made).isSymbolicLink() && path !== resolve(shown))
-      throw new UsageError(`${path} is a link, which a copy does not follow`);
-    return openDirectory(path === resolve(shown) ? realpathSync(path) : path);
-  } finally {
-    parent.close();
+    requireNoWayOut(opened, path, project);
+    return opened;
+  } catch (error) {
+    opened.close();
+    throw error;
   }
 }
 
-function parentOf(path: string, shown: string) {
+/** The directory that a directory's copy becomes; a link is followed only where the user named it himself. */
+function directoryAt(path: string, { destination, project, mode }: DirectoryPlace): DirectoryHandle {
+  const isNamed = path === resolve(destination);
+  if (kindOf(path) === undefined) {
+    const parent = within(project, dirname(path), parentOf(path, destination));
+    try {
+      mkdirSync(parent.at(basename(path)), { mode: 0o700 });
+    } finally {
+      parent.close();
+    }
+    const made = within(project, path, openDirectory(path));
+    fchmodSync(made.fd, ownMode(mode));
+    return made;
+  }
+  if (!isNamed && lstatSync(path).isSymbolicLink())
+    throw new UsageError(`${path} is a link, which a copy does not follow`);
+  return within(project, path, openDirectory(isNamed ? realpathSync(path) : path));
+}
+
+interface DirectoryPlace {
+  readonly destination: string;
+  readonly project: string;
+  readonly mode: number | undefined;
+}
+
+function parentOf(path: string, shown: string): DirectoryHandle {
   try {
     return openDirectory(realpathSync(dirname(path)));
   } catch (error) {

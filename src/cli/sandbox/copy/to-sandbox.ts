@@ -10,22 +10,24 @@ export interface CopyTo {
   /** Follow a link in the last component of `source`. */
   readonly follow: boolean;
   readonly onSkipped: (line: string) => void;
+  readonly signal: AbortSignal;
 }
 
 /** Copies a file or directory of this machine into a sandbox, by the rules of `docker cp` (S15). */
 export async function copyToSandbox(
   engine: Engine,
   sandbox: ListedSandbox,
-  { source, follow, onSkipped }: CopyTo,
+  { source, follow, onSkipped, signal }: CopyTo,
   path: string,
 ): Promise<void> {
-  const opened = openSource(source, follow);
+  const opened = openSource(source, follow, sandbox.project);
   try {
     const kind = opened.kind === 'directory' ? 'd' : 'f';
     const words = [path, opened.name, kind, opened.contents ? '1' : '0'];
     const end = await runPiped(engine, sandbox, {
       command: ['/bin/sh', '-c', RECEIVE, 'cp', ...words],
       input: tarOf(entriesOfSource(opened, onSkipped)),
+      signal,
     });
     requireSuccess(end, path);
   } finally {
@@ -37,13 +39,11 @@ export async function copyToSandbox(
 export async function tarToSandbox(
   engine: Engine,
   sandbox: ListedSandbox,
-  input: AsyncIterable<Uint8Array>,
+  { input, signal }: { readonly input: AsyncIterable<Uint8Array>; readonly signal: AbortSignal },
   path: string,
 ): Promise<void> {
-  requireSuccess(
-    await runPiped(engine, sandbox, { command: ['/bin/sh', '-c', UNPACK, 'cp', path], input }),
-    path,
-  );
+  const command = ['/bin/sh', '-c', UNPACK, 'cp', path];
+  requireSuccess(await runPiped(engine, sandbox, { command, input, signal }), path);
 }
 
 /** Entries as the bytes of a tar, one after the other: a file is read only when there is room for it. */
