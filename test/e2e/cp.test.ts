@@ -100,7 +100,7 @@ describe('S15: cp', () => {
   });
 
   it('rule 8: a link that a session puts into the project leads neither out of nor into the sandbox', async () => {
-    await inside(`ln -sfn ${outside} ${project}/results; echo evil >/tmp/key`);
+    await inside(`ln -sfn ${outside} ${project}/results; mkdir -p /tmp/d/e; echo evil >/tmp/key`);
     writeFileSync(join(outside, 'secret'), 'mine');
     const before = readdirSync(outside).sort();
     for (const words of [
@@ -113,7 +113,7 @@ describe('S15: cp', () => {
       [`${project}/results/.`, '.:/tmp/leak'],
     ]) {
       const result = await cp(...words);
-      expect(result.stderr).toMatch(/results.* leads out of it, to .*outside/);
+      expect(result.stderr, words.join(' ')).toMatch(/results.* leads out of it, to .*outside/);
       expect(result).toMatchObject({ exitCode: 2, stdout: '' });
     }
     expect(readdirSync(outside).sort()).toEqual(before);

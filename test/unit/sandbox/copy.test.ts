@@ -183,7 +183,7 @@ describe('rule 8: links that a session puts into its project', () => {
   const reach = (path: string, opened: string, project = into): void => {
     const directory = openDirectory(opened);
     try {
-      requireNoWayOut(directory, path, project);
+      requireNoWayOut(project, path, directory);
     } finally {
       directory.close();
     }
@@ -223,6 +223,11 @@ describe('rule 8: links that a session puts into its project', () => {
     ] as const)
       expect(() => openSource(`${into}/${path}`, follow, into)).toThrow('leads out of it');
     openSource(join(into, 'out'), false, into).directory.close();
+  });
+
+  it('S15: the project itself is copied', () => {
+    for (const end of ['', '/', '/.']) openSource(`${into}${end}`, false, into).directory.close();
+    openSource(into, true, into).directory.close();
   });
 });
 

@@ -50,7 +50,8 @@ export function openSource(word: string, follow: boolean, project: string): Sour
     if (kind === 'file' && !facts.isFile()) throw new UsageError(`${word} is no file and no directory`);
     const directory = openDirectory(realpathSync(dirname(path)));
     try {
-      requireNoWayOut(directory, followed ? named : dirname(named), project);
+      if (followed) requireNoWayOut(project, named, directory, basename(path));
+      else requireNoWayOut(project, dirname(named), directory);
     } catch (error) {
       directory.close();
       throw error;

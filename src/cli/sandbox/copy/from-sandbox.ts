@@ -115,7 +115,7 @@ function place({ header }: TarEntry, { path, onSkipped, project }: Place, destin
 
 function within(project: string, path: string, opened: DirectoryHandle): DirectoryHandle {
   try {
-    requireNoWayOut(opened, path, project);
+    requireNoWayOut(project, path, opened);
     return opened;
   } catch (error) {
     opened.close();

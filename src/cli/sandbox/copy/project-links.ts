@@ -3,20 +3,22 @@
  * in there: where such a link would take it out again, a copy is refused (rule 8). Links elsewhere are the user's own.
  */
 import { realpathSync } from 'node:fs';
-import { dirname, sep } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import type { DirectoryHandle } from '../../../lib/directory-handle.ts';
 import { hasCode, UsageError } from '../../../lib/errors.ts';
 
 /**
- * @param opened what was reached by way of `path`: only an open directory stays what it was looked at
  * @param path as the user named it, absolute, with the links in it
+ * @param opened what was reached by way of it: only an open directory stays what it was looked at
+ * @param name of the entry in `opened` that was reached, where it is not the directory itself
  * @throws UsageError
  */
-export function requireNoWayOut(opened: DirectoryHandle, path: string, project: string): void {
+export function requireNoWayOut(project: string, path: string, opened: DirectoryHandle, name = ''): void {
   const top = realPathOf(project);
   if (top === undefined || !leadsInto(path, top)) return;
-  const reached = realPathOf(opened.at('.'));
-  if (reached !== undefined && isWithin(reached, top)) return;
+  const directory = realPathOf(opened.at('.'));
+  const reached = join(directory ?? opened.path, name);
+  if (directory !== undefined && isWithin(reached, top)) return;
   throw new UsageError(`${path} is reached by a link in the project that leads out of it, to ${reached}`, {
     hint: 'a session may have put it there: if you mean that place, name it itself',
   });
