@@ -6,6 +6,8 @@
  * a linked file are private to the container, and a program that renames a file over a link replaces only a
  * private link, which the supervisor then puts right (S4).
  */
+import { type AgentDir, agentDirAt } from './agent-directory.ts';
+import { rootEntry, workDir } from './places.ts';
 
 /** Where the parts of a sandbox are. Everything else is derived from these. */
 export interface Roots {
@@ -46,11 +48,18 @@ export function sandboxRoots(uid: number): Roots {
 /** In the root of each volume that was prepared: an empty one would get the image's owner again at the next mount. */
 export const VOLUME_MARKER = '.pi-sandbox-volume';
 
+/** Where history lay in the shared volume before domains had their own, below its root (S12, docs/adr/0007). */
+export const OLD_SESSIONS_PLACE = ['.pi', 'agent', 'sessions'] as const;
+
 export interface Paths {
-  readonly agent: string;
+  /** The directory of links that pi is given. */
+  readonly agent: AgentDir;
   readonly home: string;
-  readonly sharedAgent: string;
-  readonly domainAgent: string;
+  /** The same directory as programs find it in the home directory. */
+  readonly homeAgent: AgentDir;
+  /** What is behind its links, in the shared volume and in the domain's. */
+  readonly sharedAgent: AgentDir;
+  readonly domainAgent: AgentDir;
   readonly sessionLocks: string;
   readonly sandboxLogs: string;
   readonly socketDirectory: string;
@@ -64,10 +73,11 @@ export interface Paths {
 export function pathsOf(roots: Roots): Paths {
   const socketDirectory = `${roots.runtime}/pi-sandbox`;
   return {
-    agent: `${roots.memory}/agent`,
+    agent: agentDirAt(`${roots.memory}/agent`),
     home: `${roots.domain}/home`,
-    sharedAgent: `${roots.shared}/.pi/agent`,
-    domainAgent: `${roots.domain}/agent`,
+    homeAgent: agentDirAt(`${roots.domain}/home/.pi/agent`),
+    sharedAgent: agentDirAt(`${roots.shared}/.pi/agent`),
+    domainAgent: agentDirAt(`${roots.domain}/agent`),
     sessionLocks: `${roots.domain}/locks/sessions`,
     sandboxLogs: `${roots.domain}/logs/sandboxes`,
     socketDirectory,
@@ -131,6 +141,10 @@ const DOMAIN_DIRECTORIES = [
 /** File of the agent directory that is no link but a private copy kept in step with the shared one (S4). */
 export const TRUST_FILE = 'trust.json';
 
+/** Kernel locks in the shared volume's agent directory: for a start's work there, and for the trust decisions. */
+export const SETUP_LOCK = '.setup.lock';
+export const TRUST_LOCK = '.trust.lock';
+
 /** What pi keeps in the shared volume's agent directory. */
 export const SHARED_AGENT_NAMES = [...SHARED_FILES, ...PACKAGE_DIRECTORIES, TRUST_FILE];
 
@@ -139,7 +153,7 @@ export function agentLinks(roots: Roots, options: { privatePackages: boolean }):
   const { sharedAgent, domainAgent } = pathsOf(roots);
   const links = (names: string[], directory: string, behind: Behind, owner: Link['owner']): Link[] =>
     names.map((name) => ({ name, target: `${directory}/${name}`, behind, owner }));
-  const packages: [string, Link['owner']] = options.privatePackages
+  const packages: [AgentDir, Link['owner']] = options.privatePackages
     ? [domainAgent, 'domain']
     : [sharedAgent, 'shared'];
   return [
@@ -179,7 +193,7 @@ export function frontLinks(roots: Roots, sharedLinks: readonly string[]): { name
   const { sharedAgent } = pathsOf(roots);
   const agent = SHARED_AGENT_NAMES.map((name) => ({
     name: `.pi/agent/${name}`,
-    target: `${sharedAgent}/${name}`,
+    target: rootEntry(sharedAgent, name),
   }));
   return [...shared, ...signInLinks(roots), ...agent];
 }
@@ -196,6 +210,8 @@ export function sandboxEnvironment(roots: Roots): Record<string, string> {
     USER: 'pi',
     LOGNAME: 'pi',
     PI_CODING_AGENT_DIR: paths.agent,
+    // Resolved (W1): what the link in the agent directory leads to.
+    PI_WORK_ROOT: workDir(paths.domainAgent),
     XDG_RUNTIME_DIR: roots.runtime,
     XDG_STATE_HOME: `${roots.domain}/state`,
     XDG_DATA_HOME: `${roots.domain}/data`,

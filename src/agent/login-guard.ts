@@ -6,6 +6,7 @@
 import childProcess from 'node:child_process';
 import { readFileSync, writeSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
+import { getAgentDir, rootFile } from '../agent-dir/index.ts';
 
 const { execSync } = childProcess;
 let said = false;
@@ -32,7 +33,9 @@ function looksForKey(options: Parameters<typeof execSync>[1]): boolean {
 /** The merged file in this container's memory. */
 function isFromModels(command: string): boolean {
   try {
-    const models = readFileSync(`${process.env.PI_CODING_AGENT_DIR ?? ''}/models.json`, 'utf8');
+    const { env } = process;
+    const agentDir = getAgentDir({ env, home: env.HOME ?? '/', cwd: process.cwd() });
+    const models = readFileSync(rootFile(agentDir, 'models.json'), 'utf8');
     return models.includes(JSON.stringify(`!${command}`));
   } catch {
     return false;

@@ -1,4 +1,4 @@
-import { pathsOf } from '../agent-dir/index.ts';
+import { gitDir, npmDir, pathsOf } from '../agent-dir/index.ts';
 import { missingPackages } from '../pi/index.ts';
 import type { FrameConnection, RunRequest } from '../wire/index.ts';
 import { pruneBeforeStart } from './history/start-prune.ts';
@@ -82,7 +82,8 @@ export class Preparation {
   /** pi installs what is missing, and only then has business on the network beside the model's (S8). */
   environment(): Record<string, string> {
     const sources = this.state?.merge.config.packages ?? [];
-    const missing = missingPackages(pathsOf(this.settings.roots).agent, sources);
+    const { agent } = pathsOf(this.settings.roots);
+    const missing = missingPackages({ npm: npmDir(agent), git: gitDir(agent) }, sources);
     return missing.length === 0 ? { PI_OFFLINE: '1' } : {};
   }
 

@@ -1,5 +1,5 @@
 import { readdirSync, statSync } from 'node:fs';
-import { type Link, pathsOf, type Roots, TRUST_FILE } from '../agent-dir/index.ts';
+import { type Link, pathsOf, type Roots, rootFile, sessionsDir, TRUST_FILE } from '../agent-dir/index.ts';
 import { isLegacySettled } from '../history/index.ts';
 import type { Clock } from '../lib/clock.ts';
 import { messageOf, OperationError } from '../lib/errors.ts';
@@ -96,7 +96,7 @@ export class SandboxState {
       log.write(event, { link, detail }),
     );
     keeper.start();
-    const [own, shared] = [`${paths.agent}/${TRUST_FILE}`, `${paths.sharedAgent}/${TRUST_FILE}`];
+    const [own, shared] = [rootFile(paths.agent, TRUST_FILE), rootFile(paths.sharedAgent, TRUST_FILE)];
     const trust = new TrustSync(own, shared, (text) => log.write('trust-problem', { problem: text }));
     await trust.start();
     const places = new SharedPlaces(roots, problem);
@@ -177,7 +177,7 @@ function checkOwners(roots: Roots, user: User): void {
  * then is something else, and another domain could keep this one from starting for ever by putting it there (S3).
  */
 function checkOldHistory(roots: Roots): void {
-  const old = `${pathsOf(roots).sharedAgent}/sessions`;
+  const old = sessionsDir(pathsOf(roots).sharedAgent);
   let names: string[];
   try {
     names = readdirSync(old);

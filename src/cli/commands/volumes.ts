@@ -1,3 +1,4 @@
+import { OLD_SESSIONS_PLACE } from '../../agent-dir/index.ts';
 import type { Engine, VolumeInfo } from '../../engine/index.ts';
 import { LEGACY_SEAL } from '../../history/index.ts';
 import { OperationError, UsageError } from '../../lib/errors.ts';
@@ -64,7 +65,7 @@ const CHOWN = `
 set -eu
 owner=$1; shift
 for volume in "$@"; do
-  find "$volume" -xdev \\( -path "$volume/.pi/agent/sessions" -o -uid ${LEGACY_SEAL.uid} \\) -prune \\
+  find "$volume" -xdev \\( -path "$volume/${OLD_SESSIONS_PLACE.join('/')}" -o -uid ${LEGACY_SEAL.uid} \\) -prune \\
     -o -exec chown -h "$owner" -- {} +
 done
 `;

@@ -4,6 +4,7 @@ import {
   frontLinks,
   pathsOf,
   type Roots,
+  rootEntry,
   SHARED_HOME_LINKS,
   signInLinks,
 } from '../../agent-dir/index.ts';
@@ -38,13 +39,13 @@ export interface Evidence {
 
 /** Every link of a sandbox with where it should lead (S2, S3). */
 export function expectedLinks({ roots, config }: Pick<Expected, 'roots' | 'config'>): Map<string, string> {
-  const { agent, home } = pathsOf(roots);
+  const { agent, home, homeAgent } = pathsOf(roots);
   const links = new Map<string, string>([
     [`${home}/.pi/domain`, roots.domain],
-    [`${home}/.pi/agent`, agent],
+    [homeAgent, agent],
   ]);
   for (const { name, target } of agentLinks(roots, { privatePackages: config.PRIVATE_PACKAGES })) {
-    links.set(`${agent}/${name}`, target);
+    links.set(rootEntry(agent, name), target);
   }
   for (const name of [...SHARED_HOME_LINKS, ...config.SHARED_LINKS]) {
     links.set(`${home}/${name}`, `${roots.shared}/${name}`);
@@ -61,5 +62,6 @@ export function expectedLinks({ roots, config }: Pick<Expected, 'roots' | 'confi
 /** Roots of the volumes, and the places in the shared one that others are mounted over (S2). */
 export function ownedDirectories({ roots }: Pick<Expected, 'roots'>): string[] {
   const { shared, sessions, domain } = roots;
-  return [shared, `${shared}/.pi`, `${shared}/.pi/agent`, sessions, domain, pathsOf(roots).home];
+  const { home, sharedAgent } = pathsOf(roots);
+  return [shared, `${shared}/.pi`, sharedAgent, sessions, domain, home];
 }

@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { TRUST_LOCK } from '../../agent-dir/index.ts';
 import { writeFileAtomic } from '../../lib/atomic-file.ts';
 import { readRegularFile } from '../../lib/bounded-read.ts';
 import { hasCode, messageOf, OperationError } from '../../lib/errors.ts';
@@ -91,7 +92,7 @@ export class TrustSync {
 
   /** pi's lock is held for the two short steps on the private file only, never while the shared disk is waited for. */
   private async round(): Promise<void> {
-    const lock = await takeLock(`${dirname(this.shared)}/.trust.lock`, { waitMs: LOCK_WAIT_MS });
+    const lock = await takeLock(`${dirname(this.shared)}/${TRUST_LOCK}`, { waitMs: LOCK_WAIT_MS });
     try {
       const own = await underPiLock(this.own, () => this.readOwn());
       const shared = await this.readShared();

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync } from 'node:fs';
-import { agentLinks, type Link, pathsOf, type Roots } from '../../agent-dir/index.ts';
+import { agentLinks, type Link, pathsOf, type Roots, rootEntry } from '../../agent-dir/index.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { otherLinks } from './other-files.ts';
 import { placeLink } from './place-link.ts';
@@ -27,7 +27,7 @@ export function buildAgentDirectory(
         problem(messageOf(error));
       }
     }
-    placeLink(`${agent}/${link.name}`, link.target);
+    placeLink(rootEntry(agent, link.name), link.target);
   }
   return links;
 }

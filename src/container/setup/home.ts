@@ -14,7 +14,7 @@ const DOMAIN_DIRECTORIES = ['state', 'data', 'locks', 'locks/sessions', 'agent',
  * @param skeleton the image's folder of start-up files
  */
 export function buildHome(roots: Roots, sharedLinks: readonly string[], skeleton: string): SharedStateResult {
-  const { home, agent } = pathsOf(roots);
+  const { home, homeAgent, agent } = pathsOf(roots);
   mkdirSync(`${home}/.pi`, { recursive: true, mode: 0o700 });
   for (const directory of DOMAIN_DIRECTORIES) {
     mkdirSync(`${roots.domain}/${directory}`, { recursive: true, mode: 0o700 });
@@ -31,7 +31,7 @@ export function buildHome(roots: Roots, sharedLinks: readonly string[], skeleton
   };
   copySkeleton(skeleton, home);
   place(`${home}/.pi/domain`, roots.domain);
-  place(`${home}/.pi/agent`, agent);
+  place(homeAgent, agent);
   for (const name of [...SHARED_HOME_LINKS, ...sharedLinks]) {
     place(`${home}/${name}`, `${roots.shared}/${name}`);
   }

@@ -1,5 +1,5 @@
 import { constants, copyFileSync, cpSync, lstatSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { type Link, pathsOf, type Roots, TRUST_FILE } from '../../agent-dir/index.ts';
+import { type Link, pathsOf, type Roots, rootEntry, TRUST_FILE } from '../../agent-dir/index.ts';
 import { messageOf } from '../../lib/errors.ts';
 
 /** pi's lock directories, and what the keeper puts down for a moment. */
@@ -20,7 +20,7 @@ export function otherLinks(roots: Roots, known: readonly Link[]): Link[] {
     .slice(0, MAX_OTHERS)
     .map((entry) => ({
       name: entry.name,
-      target: `${domainAgent}/${entry.name}`,
+      target: rootEntry(domainAgent, entry.name),
       behind: entry.isFile() ? 'file' : 'directory',
       owner: 'domain',
     }));
@@ -41,7 +41,7 @@ export function keepOthers(roots: Roots, links: readonly Link[]): { kept: string
   );
   for (const entry of entries.slice(0, MAX_OTHERS)) {
     try {
-      keep(`${agent}/${entry.name}`, `${domainAgent}/${entry.name}`);
+      keep(rootEntry(agent, entry.name), rootEntry(domainAgent, entry.name));
       result.kept.push(entry.name);
     } catch (error) {
       result.problems.push(messageOf(error));

@@ -3,6 +3,8 @@ import { dirname } from 'node:path';
 import {
   pathsOf,
   type Roots,
+  rootEntry,
+  SETUP_LOCK,
   SHARED_AGENT_NAMES,
   SHARED_HOME_LINKS,
   signInLinks,
@@ -45,12 +47,13 @@ export async function prepareSharedState(
     }
   };
   trying(() => inRealDirectory(roots.shared, sharedAgent, () => undefined));
+  const lockPath = rootEntry(sharedAgent, SETUP_LOCK);
   let lock: { release(): void } | undefined;
   try {
-    lock = await takeLock(`${sharedAgent}/.setup.lock`, { waitMs });
+    lock = await takeLock(lockPath, { waitMs });
   } catch (error) {
     const reason = error instanceof LockTakenError ? `still taken after ${waitMs} ms` : messageOf(error);
-    result.problems.push(`the shared volume was not prepared: ${sharedAgent}/.setup.lock: ${reason}`);
+    result.problems.push(`the shared volume was not prepared: ${lockPath}: ${reason}`);
     return result;
   }
   try {

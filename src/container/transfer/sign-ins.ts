@@ -4,6 +4,7 @@
  */
 import { closeSync, constants, fstatSync, fsyncSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
+import { TRUST_LOCK } from '../../agent-dir/index.ts';
 import {
   type DirectoryHandle,
   makeChildDirectory,
@@ -93,7 +94,7 @@ function isFull(error: OperationError): boolean {
 /** Each file under the lock that those who write it take: pi's own, or for trust decisions the supervisors'. */
 async function alone<T>(directory: DirectoryHandle, name: SignInName, work: () => T): Promise<T> {
   if (name !== 'trust.json') return underPiLock(directory.at(name), work);
-  const lock = await takeLock(directory.at('.trust.lock'), { waitMs: LOCK_WAIT_MS });
+  const lock = await takeLock(directory.at(TRUST_LOCK), { waitMs: LOCK_WAIT_MS });
   try {
     return work();
   } finally {

@@ -8,6 +8,7 @@
  * - nobody takes it away: a sandbox can rename the folders above it. Then it is searched for.
  */
 import { fchmodSync, fchownSync, fstatSync } from 'node:fs';
+import { OLD_SESSIONS_PLACE } from '../../agent-dir/index.ts';
 import {
   type DirectoryHandle,
   entriesOf,
@@ -19,8 +20,6 @@ import {
 } from '../../lib/directory-handle.ts';
 import { hasCode, LimitError, OperationError } from '../../lib/errors.ts';
 import type { Owner } from '../transfer/destination.ts';
-
-const PLACE = ['.pi', 'agent', 'sessions'] as const;
 
 /** A user that no sandbox runs as, and that engines without root can map. */
 export const LEGACY_SEAL: Owner = { uid: 65_533, gid: 65_533 };
@@ -97,7 +96,7 @@ function elsewhere(
 
 function openPlace(root: DirectoryHandle): DirectoryHandle | undefined {
   let directory = root;
-  for (const name of PLACE) {
+  for (const name of OLD_SESSIONS_PLACE) {
     let next: DirectoryHandle;
     try {
       next = openChildDirectory(directory, name);
@@ -116,7 +115,7 @@ function openPlace(root: DirectoryHandle): DirectoryHandle | undefined {
 function makePlace(root: DirectoryHandle): DirectoryHandle {
   const { uid, gid } = fstatSync(root.fd);
   let directory = root;
-  for (const name of PLACE) {
+  for (const name of OLD_SESSIONS_PLACE) {
     const missing = statChild(directory, name) === undefined;
     const next = makeChildDirectory(directory, name);
     if (missing) fchownSync(next.fd, uid, gid);

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { put, temporaryDirectory } from '../../setup/package-fixture.ts';
@@ -21,7 +21,7 @@ function installed() {
   put(
     root,
     'node',
-    `#!/bin/sh\nprintf 'turn=%s\\0' "\${PI_SANDBOX_TURN_FD:-}"\nprintf 'name=%s\\0' "\${PI_SANDBOX_SESSION_NAME-none}"\nprintf '%s\\0' "$@"\n`,
+    `#!/bin/sh\nprintf 'turn=%s\\0' "\${PI_SANDBOX_TURN_FD:-}"\nprintf 'name=%s\\0' "\${PI_SANDBOX_SESSION_NAME-none}"\nprintf 'agent=%s\\0' "$PI_CODING_AGENT_DIR"\nprintf 'work=%s\\0' "\${PI_WORK_ROOT-none}"\nprintf '%s\\0' "$@"\n`,
     0o755,
   );
   mkdirSync(join(root, 'run/pi-sandbox'), { recursive: true });
@@ -42,10 +42,14 @@ function launch(
   const cwd = options.cwd ?? join(root, 'project');
   mkdirSync(cwd, { recursive: true });
   const run = spawnSync(join(root, 'pi'), args, { cwd, env: { ...env, ...options.env }, encoding: 'utf8' });
-  const [turn = '', name = '', option, guard, cli, ...given] = run.stdout.split('\0').slice(0, -1);
+  const [turn = '', name = '', agent = '', work = '', option, guard, cli, ...given] = run.stdout
+    .split('\0')
+    .slice(0, -1);
   return {
     turn: turn.replace('turn=', ''),
     name: name.replace('name=', ''),
+    agent: agent.replace('agent=', ''),
+    work: work.replace('work=', ''),
     guard: [option, guard],
     cli,
     given,
@@ -60,6 +64,35 @@ describe('the pi launcher', () => {
   let place: ReturnType<typeof installed>;
   beforeEach(() => {
     place = installed();
+  });
+
+  it('W1: hands another agent directory to pi by the name that pi reads, and says where work lies then', () => {
+    const { root } = place;
+    const own = { PI_ADAPTATIVE_CODING_AGENT_DIR: join(root, 'own'), PI_CODING_AGENT_DIR: '/pis' };
+    mkdirSync(join(root, 'own'));
+    symlinkSync(join(root, 'elsewhere'), join(root, 'own/work'));
+    expect(launch(place, ['x'], { env: own })).toMatchObject({
+      agent: join(root, 'own'),
+      work: join(root, 'elsewhere'),
+    });
+  });
+
+  it.each([
+    ['~/else', 'else'],
+    ['~', ''],
+    ['below', 'project/below'],
+  ])('W1: %s is made absolute', (word, path) => {
+    const found = launch(place, ['auth', 'check'], { env: { PI_ADAPTATIVE_CODING_AGENT_DIR: word } });
+    expect(found.agent).toBe(join(place.root, path));
+    expect(found.work).toBe(join(place.root, path, 'work'));
+  });
+
+  it("W1: leaves the sandbox's own agent directory and work root as the container has them", () => {
+    const env = { PI_CODING_AGENT_DIR: '/run/pi-session/agent', PI_WORK_ROOT: '/domain/work' };
+    expect(launch(place, ['--version'], { env })).toMatchObject({
+      agent: '/run/pi-session/agent',
+      work: '/domain/work',
+    });
   });
 
   it('S8: a settings lock that a killed pi left behind is cleared away, a fresh one is waited for', async () => {

@@ -5,6 +5,7 @@ import { afterAll, expect, it } from 'vitest';
 import { missingPackages } from '../../../src/pi/index.ts';
 
 const agent = mkdtempSync(join(tmpdir(), 'packages-'));
+const places = { npm: join(agent, 'npm'), git: join(agent, 'git') };
 afterAll(() => rmSync(agent, { recursive: true, force: true }));
 
 it('S8: only packages that are not installed are missing', () => {
@@ -26,7 +27,7 @@ it('S8: only packages that are not installed are missing', () => {
     'git:git@github.com:me/three@v1',
   ];
   const ssh = 'ssh://git@github.com/me/three';
-  expect(missingPackages(agent, [...installed, ...git, ssh])).toEqual([]);
+  expect(missingPackages(places, [...installed, ...git, ssh])).toEqual([]);
   const missing = [
     'npm:other',
     'npm:@me/one',
@@ -34,5 +35,5 @@ it('S8: only packages that are not installed are missing', () => {
     'https://github.com/../../../etc',
     '???',
   ];
-  expect(missingPackages(agent, missing)).toEqual(missing);
+  expect(missingPackages(places, missing)).toEqual(missing);
 });

@@ -2,6 +2,7 @@
 import { chownSync, existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
+import { type AgentDir, agentDirAt, sessionsDir } from '../../../agent-dir/index.ts';
 import { type ArrivalReport, openArrival, receiveSessions } from '../../../history/index.ts';
 import { makeStateDirectory } from '../../../lib/atomic-file.ts';
 import { type DirectoryHandle, openDirectory } from '../../../lib/directory-handle.ts';
@@ -127,7 +128,7 @@ export async function carryOutExport(scene: HistoryScene, plan: ExportPlan): Pro
 async function sessionsOf(
   scene: HistoryScene,
   from: DomainHistory,
-  path: string,
+  path: AgentDir,
   maxBytes: number,
 ): Promise<ArrivalReport> {
   const destination = openArrival(await sessionsDirectory(path));
@@ -150,13 +151,13 @@ function signInsTo(top: DirectoryHandle, signIns: SignIns): PutFile[] {
 }
 
 /** What the user named, made where it is missing; links in that path are the user's own words. */
-async function targetDirectory(to: string): Promise<string> {
+async function targetDirectory(to: string): Promise<AgentDir> {
   await makeOwned(to);
-  return realpathSync(to);
+  return agentDirAt(realpathSync(to));
 }
 
-async function sessionsDirectory(path: string): Promise<string> {
-  const sessions = join(path, 'sessions');
+async function sessionsDirectory(path: AgentDir): Promise<string> {
+  const sessions = sessionsDir(path);
   await makeOwned(sessions);
   return sessions;
 }

@@ -1,7 +1,15 @@
 /** The agent directory of a plain pi, as it is found on this machine: what there is to take over (S15). Only read. */
 import { realpathSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { SHARED_AGENT_NAMES } from '../../../agent-dir/index.ts';
+import { join } from 'node:path';
+import {
+  type AgentDir,
+  agentDirAt,
+  agentDirFrom,
+  getAgentDir,
+  rootEntry,
+  SHARED_AGENT_NAMES,
+  sessionsDir,
+} from '../../../agent-dir/index.ts';
 import type { SessionSource } from '../../../history/index.ts';
 import { type DirectoryHandle, entriesOf, openDirectory, statChild } from '../../../lib/directory-handle.ts';
 import { ConfigError, hasCode, messageOf, UsageError } from '../../../lib/errors.ts';
@@ -10,7 +18,7 @@ import { CONFIGURATION, type ConfigFile, collectConfig, type LeftFile } from './
 
 export interface PlainPi {
   /** Without links. */
-  readonly path: string;
+  readonly path: AgentDir;
   readonly directory: DirectoryHandle;
   readonly owner: { uid: number; gid: number };
 }
@@ -30,11 +38,10 @@ const FLEETING = [
 ];
 const MAX_OTHERS = 100;
 
-/** `--from`, else where pi itself looks: `PI_CODING_AGENT_DIR`, else `~/.pi/agent`. */
-export function agentDirectoryOf(given: string | undefined, env: Environment, home: string): string {
-  const word = given ?? (env.PI_CODING_AGENT_DIR || '~/.pi/agent');
-  if (word === '~') return home;
-  return word.startsWith('~/') ? join(home, word.slice(2)) : resolve(word);
+/** `--from`, else where the environment says that it is (W1). */
+export function agentDirectoryOf(given: string | undefined, env: Environment, home: string): AgentDir {
+  const cwd = process.cwd();
+  return given === undefined ? getAgentDir({ env, home, cwd }) : agentDirFrom(given, { home, cwd });
 }
 
 /** @throws UsageError when there is none */
@@ -43,7 +50,7 @@ export function openPlainPi(path: string): PlainPi {
     const real = realpathSync(path);
     const directory = openDirectory(real);
     const { uid, gid } = statChild(directory, '.') ?? { uid: 0, gid: 0 };
-    return { path: real, directory, owner: { uid, gid } };
+    return { path: agentDirAt(real), directory, owner: { uid, gid } };
   } catch (error) {
     const reason = hasCode(error, 'ENOENT') ? 'it does not exist' : messageOf(error);
     throw new UsageError(`${path} is no agent directory of pi: ${reason}`, {
@@ -72,7 +79,7 @@ export function configOf({ directory, path }: PlainPi): FoundConfig {
     const name = file.path.join('/');
     try {
       const value = JSON_FILES.includes(name)
-        ? parseObject(file.content.toString('utf8'), join(path, name), name === 'models.json')
+        ? parseObject(file.content.toString('utf8'), rootEntry(path, name), name === 'models.json')
         : {};
       if (name !== 'settings.json') taken.push(file);
       else {
@@ -108,7 +115,7 @@ export function sessionSources(
   const sources = new Map<string, SessionSource>();
   const usual = statChild(pi.directory, 'sessions');
   if (usual?.isDirectory()) {
-    const directory = join(pi.path, 'sessions');
+    const directory = sessionsDir(pi.path);
     sources.set(directory, { directory });
   } else if (usual !== undefined)
     left.push({ file: 'sessions', reason: 'it is a link or a file, which is not followed' });
