@@ -4,6 +4,7 @@
  */
 import { Command, CommanderError } from 'commander';
 import { EXIT, hasCode, messageOf, OperationError } from '../lib/errors.ts';
+import { reportError } from '../lib/report-error.ts';
 import type { GlobalOptions } from './global-options.ts';
 import { addCheckVerbs } from './program/checks.ts';
 import { addConfigVerbs } from './program/config.ts';
@@ -15,7 +16,6 @@ import { addSandboxVerbs } from './program/sandbox.ts';
 import { addSessionVerbs } from './program/sessions.ts';
 import { addStateVerbs } from './program/state.ts';
 import { addVolumeVerbs } from './program/volumes.ts';
-import { reportError } from './ui/report.ts';
 
 const separator = process.argv.indexOf('--');
 const words = separator < 0 ? process.argv : process.argv.slice(0, separator);

@@ -2,7 +2,9 @@
 import { access } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { ConfigError, EXIT, messageOf, PiSandboxError } from '../../lib/errors.ts';
+import { jsonText } from '../../lib/json-text.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
+import { table } from '../../lib/table.ts';
 import {
   type Config,
   domainOf,
@@ -19,8 +21,6 @@ import {
 import { gitIdentity } from '../sandbox/git-identity.ts';
 import { type Project, resolveProject } from '../sandbox/project.ts';
 import { withGitIdentity } from '../sandbox/session-merge.ts';
-import { jsonText } from '../ui/json.ts';
-import { table } from '../ui/table.ts';
 
 export interface ConfigOptions {
   readonly domain?: string;

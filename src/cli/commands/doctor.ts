@@ -1,9 +1,9 @@
 /** `pi-sandbox doctor` (S16). */
 import { homedir } from 'node:os';
+import { jsonText } from '../../lib/json-text.ts';
+import { table } from '../../lib/table.ts';
 import { examine } from '../doctor/examine.ts';
 import type { GlobalOptions } from '../global-options.ts';
-import { jsonText } from '../ui/json.ts';
-import { table } from '../ui/table.ts';
 
 export interface DoctorOptions extends GlobalOptions {
   json?: boolean;

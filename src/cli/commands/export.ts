@@ -1,14 +1,14 @@
 import { EXIT, UsageError } from '../../lib/errors.ts';
+import { jsonText } from '../../lib/json-text.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
+import { bytes, table } from '../../lib/table.ts';
 import type { DomainHistory } from '../sandbox/history-domains.ts';
 import { tellArrival, tellFiles, tellLeft } from '../sandbox/moving/import-lines.ts';
 import { carryOutExport, type ExportPlan, type ExportResult, planExport } from '../sandbox/moving/leaving.ts';
 import { agentDirectoryOf } from '../sandbox/moving/plain-pi.ts';
 import { chosen } from '../sandbox/moving/plan.ts';
-import { jsonText } from '../ui/json.ts';
 import { confirm } from '../ui/prompt.ts';
 import { info } from '../ui/report.ts';
-import { bytes, table } from '../ui/table.ts';
 import { type SessionsScene, withHistories } from './sessions/scene.ts';
 
 export interface ExportPiOptions {

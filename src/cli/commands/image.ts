@@ -1,9 +1,9 @@
+import { jsonText } from '../../lib/json-text.ts';
+import { bytes, duration, table } from '../../lib/table.ts';
 import { openContext } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { planImage, pruneImages, imageStatus as statusOfImage } from '../sandbox/image.ts';
 import { buildWithProgress } from '../sandbox/image-on-demand.ts';
-import { jsonText } from '../ui/json.ts';
-import { bytes, duration, table } from '../ui/table.ts';
 
 /** Builds the session image unless it is there and fresh (S21). */
 export async function imageBuild(

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { EXIT } from '../../lib/errors.ts';
+import { jsonText } from '../../lib/json-text.ts';
 import { domainNamed } from '../config/index.ts';
 import { openConfiguration } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
@@ -10,7 +11,6 @@ import { importAsJson, tellPlan, tellResult } from '../sandbox/moving/import-lin
 import { agentDirectoryOf, openPlainPi } from '../sandbox/moving/plain-pi.ts';
 import { chosen, type ImportPlan, isEmpty, planImport } from '../sandbox/moving/plan.ts';
 import { sandboxUser } from '../sandbox/project.ts';
-import { jsonText } from '../ui/json.ts';
 import { confirm } from '../ui/prompt.ts';
 import { info } from '../ui/report.ts';
 

@@ -1,6 +1,8 @@
 import type { ContainerInfo } from '../../engine/index.ts';
 import { OperationError } from '../../lib/errors.ts';
+import { jsonText } from '../../lib/json-text.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
+import { bytes } from '../../lib/table.ts';
 import type { SandboxStatus } from '../../wire/index.ts';
 import { openContext } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
@@ -8,8 +10,6 @@ import { statusOf } from '../sandbox/ask-supervisor.ts';
 import type { ListedSandbox } from '../sandbox/find-sandboxes.ts';
 import { planImage } from '../sandbox/image.ts';
 import { findSandbox } from '../sandbox/resolve-running.ts';
-import { jsonText } from '../ui/json.ts';
-import { bytes } from '../ui/table.ts';
 
 export interface InspectOptions extends GlobalOptions {
   domain?: string;

@@ -1,4 +1,5 @@
 import type { Engine } from '../../engine/index.ts';
+import { jsonText } from '../../lib/json-text.ts';
 import { openContext } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { askSupervisor } from '../sandbox/ask-supervisor.ts';
@@ -7,7 +8,6 @@ import { listSandboxes, matching, onlyOne } from '../sandbox/find-sandboxes.ts';
 import { planImage } from '../sandbox/image.ts';
 import { canonical } from '../sandbox/resolve-running.ts';
 import { parseLogLine, renderLogLine } from '../sandbox/sandbox-log-lines.ts';
-import { jsonText } from '../ui/json.ts';
 
 export interface LogsOptions extends GlobalOptions {
   domain?: string;

@@ -1,12 +1,12 @@
 import { OperationError } from '../../lib/errors.ts';
+import { jsonText } from '../../lib/json-text.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
+import { table } from '../../lib/table.ts';
 import { Listeners } from '../../wire/index.ts';
 import { openContext } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { askSupervisor } from '../sandbox/ask-supervisor.ts';
 import { findSandbox } from '../sandbox/resolve-running.ts';
-import { jsonText } from '../ui/json.ts';
-import { table } from '../ui/table.ts';
 
 export interface PortsOptions extends GlobalOptions {
   domain?: string;

@@ -1,6 +1,8 @@
 import type { Engine } from '../../engine/index.ts';
 import { messageOf } from '../../lib/errors.ts';
+import { jsonText } from '../../lib/json-text.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
+import { bytes, duration, table } from '../../lib/table.ts';
 import type { SandboxStatus } from '../../wire/index.ts';
 import { openConfiguration } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
@@ -9,9 +11,7 @@ import { type EndedSandbox, endedSandboxes } from '../sandbox/ended-sandboxes.ts
 import { type ListedSandbox, listSandboxes } from '../sandbox/find-sandboxes.ts';
 import { planImage } from '../sandbox/image.ts';
 import { removeOldNetworks } from '../sandbox/network.ts';
-import { jsonText } from '../ui/json.ts';
 import { warn } from '../ui/report.ts';
-import { bytes, duration, table } from '../ui/table.ts';
 
 export interface PsOptions extends GlobalOptions {
   all?: boolean;

@@ -1,15 +1,15 @@
 import type { Engine } from '../../engine/index.ts';
 import { messageOf, OperationError, UsageError } from '../../lib/errors.ts';
+import { jsonText } from '../../lib/json-text.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
+import { bytes, table } from '../../lib/table.ts';
 import { DomainId, shown } from '../config/index.ts';
 import { openContext } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { statusOf } from '../sandbox/ask-supervisor.ts';
 import { type Belonging, belongings, removeBelonging } from '../sandbox/belongings.ts';
-import { jsonText } from '../ui/json.ts';
 import { confirm } from '../ui/prompt.ts';
 import { info } from '../ui/report.ts';
-import { bytes, table } from '../ui/table.ts';
 
 export interface ResetOptions extends GlobalOptions {
   domain?: string;

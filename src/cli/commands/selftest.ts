@@ -1,6 +1,8 @@
 /** `pi-sandbox selftest` (S16). */
 import { sandboxRoots } from '../../agent-dir/index.ts';
 import { OperationError } from '../../lib/errors.ts';
+import { jsonText } from '../../lib/json-text.ts';
+import { table } from '../../lib/table.ts';
 import { SELFTEST_LIMITS, SELFTEST_VERSION } from '../../wire/index.ts';
 import { hostCertificates } from '../config/index.ts';
 import type { GlobalOptions } from '../global-options.ts';
@@ -11,8 +13,6 @@ import { addressesOfOthers, engineView } from '../selftest/engine-view.ts';
 import { type Evidence, type Expected, expectedLinks, ownedDirectories } from '../selftest/evidence.ts';
 import { judge } from '../selftest/judge.ts';
 import { PROBE, probe } from '../selftest/probe.ts';
-import { jsonText } from '../ui/json.ts';
-import { table } from '../ui/table.ts';
 
 export interface SelftestOptions extends GlobalOptions {
   domain?: string;

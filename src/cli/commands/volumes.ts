@@ -2,6 +2,8 @@ import { OLD_SESSIONS_PLACE } from '../../agent-dir/index.ts';
 import type { Engine, VolumeInfo } from '../../engine/index.ts';
 import { LEGACY_SEAL } from '../../history/index.ts';
 import { OperationError, UsageError } from '../../lib/errors.ts';
+import { jsonText } from '../../lib/json-text.ts';
+import { bytes, table } from '../../lib/table.ts';
 import type { Config, DomainId } from '../config/index.ts';
 import { openContext } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
@@ -10,9 +12,7 @@ import { planImage } from '../sandbox/image.ts';
 import { type VolumeRole, volumeOfName } from '../sandbox/names.ts';
 import { resolveProject, sandboxUser } from '../sandbox/project.ts';
 import { runHelper } from '../sandbox/volumes.ts';
-import { jsonText } from '../ui/json.ts';
 import { confirm } from '../ui/prompt.ts';
-import { bytes, table } from '../ui/table.ts';
 
 interface OwnVolume extends VolumeInfo {
   role: VolumeRole;

@@ -2,7 +2,7 @@
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { hasCode } from '../../lib/errors.ts';
-import { bytes } from '../ui/table.ts';
+import { bytes } from '../../lib/table.ts';
 import { ok, problem, type Row, warning } from './row.ts';
 import type { EngineScene } from './scene.ts';
 

@@ -1,5 +1,5 @@
+import { bytes } from '../../lib/table.ts';
 import { imageStatus, planImage } from '../sandbox/image.ts';
-import { bytes } from '../ui/table.ts';
 import { ok, type Row, warning } from './row.ts';
 import type { Scene } from './scene.ts';
 

@@ -1,9 +1,9 @@
 /** What starts and stops that were killed have left on the engine (S14, S16, S17). */
 import type { ContainerSummary } from '../../engine/index.ts';
+import { duration } from '../../lib/table.ts';
 import { DomainId } from '../config/index.ts';
 import { networkName } from '../sandbox/names.ts';
 import { LABELS } from '../sandbox/sandbox.ts';
-import { duration } from '../ui/table.ts';
 import { ok, type Row, warning } from './row.ts';
 import { engineCommand, type Scene } from './scene.ts';
 

@@ -1,8 +1,9 @@
 /** Volumes of the installation: whose they are, whether a domain still needs them, how much they hold (S1, S2). */
+
+import { bytes } from '../../lib/table.ts';
 import { planImage } from '../sandbox/image.ts';
 import { type VolumeRole, volumeOfName } from '../sandbox/names.ts';
 import { runHelper } from '../sandbox/volumes.ts';
-import { bytes } from '../ui/table.ts';
 import { ok, type Row, warning } from './row.ts';
 import { engineCommand, type Scene } from './scene.ts';
 

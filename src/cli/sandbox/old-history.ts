@@ -11,10 +11,10 @@ import {
   type LegacyTally,
   type MigrationReport,
 } from '../../history/index.ts';
+import { bytes } from '../../lib/table.ts';
 import { type Config, type DomainId, legacyTable } from '../config/index.ts';
 import { type Progress, progressLine } from '../ui/progress.ts';
 import { info, warn } from '../ui/report.ts';
-import { bytes } from '../ui/table.ts';
 
 /**
  * The program in the image; what fails in it says so in its last line and fails no start. With so many threads the files of

@@ -1,4 +1,4 @@
-import { bytes } from '../ui/table.ts';
+import { bytes } from '../../lib/table.ts';
 import type { Evidence } from './evidence.ts';
 import { type Row, row, skipped } from './row.ts';
 

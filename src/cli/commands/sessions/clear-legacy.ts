@@ -1,12 +1,12 @@
 /** `pi-sandbox sessions clear --legacy` (S12, S13). */
 import { EXIT } from '../../../lib/errors.ts';
+import { bytes } from '../../../lib/table.ts';
 import { openContext } from '../../context.ts';
 import type { GlobalOptions } from '../../global-options.ts';
 import { planImage } from '../../sandbox/image.ts';
 import { clearOldHistory, oldHistory } from '../../sandbox/old-history-store.ts';
 import { confirm } from '../../ui/prompt.ts';
 import { warn } from '../../ui/report.ts';
-import { bytes } from '../../ui/table.ts';
 import { ago, sessions } from './lines.ts';
 
 const MAX_PROBLEMS = 5;

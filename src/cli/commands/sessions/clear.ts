@@ -1,9 +1,9 @@
 /** `pi-sandbox sessions clear` (S13). */
 import { UsageError } from '../../../lib/errors.ts';
+import { bytes } from '../../../lib/table.ts';
 import { chosenDomain, type DomainHistory, domainHistories } from '../../sandbox/history-domains.ts';
 import { askHistories } from '../../sandbox/history-program.ts';
 import { confirm } from '../../ui/prompt.ts';
-import { bytes } from '../../ui/table.ts';
 import { ago, only, sessions, tellProblems } from './lines.ts';
 import { exitCodeOf, failureOf, type SessionsOptions, type SessionsScene, withHistories } from './scene.ts';
 

@@ -1,9 +1,9 @@
 /** `pi-sandbox sessions export` (S13). */
 import { OperationError, UsageError } from '../../../lib/errors.ts';
+import { bytes } from '../../../lib/table.ts';
 import type { DomainHistory } from '../../sandbox/history-domains.ts';
 import { bytesOfHistory, type Request } from '../../sandbox/history-program.ts';
 import { info } from '../../ui/report.ts';
-import { bytes } from '../../ui/table.ts';
 import { locate } from './locate.ts';
 import { newFile } from './new-file.ts';
 import { nameOf } from './restore.ts';

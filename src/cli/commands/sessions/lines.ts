@@ -1,8 +1,8 @@
 /** How numbers, times and other people's words of a history are printed. */
 import { safeForTerminal } from '../../../lib/redact.ts';
+import { bytes, duration } from '../../../lib/table.ts';
 import type { HistoryAnswer, HistoryLine } from '../../../wire/index.ts';
 import { info, warn } from '../../ui/report.ts';
-import { bytes, duration } from '../../ui/table.ts';
 
 /** Of the thousands that there may be. */
 const PROBLEMS_SHOWN = 5;

@@ -1,10 +1,11 @@
 /** `pi-sandbox sessions list` (S13). */
+
+import { jsonText } from '../../../lib/json-text.ts';
 import { safeForTerminal } from '../../../lib/redact.ts';
+import { bytes, duration, table } from '../../../lib/table.ts';
 import type { HistoryLine } from '../../../wire/index.ts';
 import type { DomainHistory } from '../../sandbox/history-domains.ts';
 import { askHistories, type DomainAnswer } from '../../sandbox/history-program.ts';
-import { jsonText } from '../../ui/json.ts';
-import { bytes, duration, table } from '../../ui/table.ts';
 import { ago, days, labelOf, named, only, size, tellProblems } from './lines.ts';
 import { exitCodeOf, oneDomain, type SessionsOptions, withHistories } from './scene.ts';
 

@@ -1,10 +1,11 @@
 /** `pi-sandbox sessions log` (S13). */
+
+import { jsonText } from '../../../lib/json-text.ts';
 import { safeForTerminal } from '../../../lib/redact.ts';
+import { bytes, table } from '../../../lib/table.ts';
 import type { HistoryLine } from '../../../wire/index.ts';
 import { askHistories } from '../../sandbox/history-program.ts';
-import { jsonText } from '../../ui/json.ts';
 import { warn } from '../../ui/report.ts';
-import { bytes, table } from '../../ui/table.ts';
 import { days, labelOf, only } from './lines.ts';
 import { untyped } from './list.ts';
 import { exitCodeOf, oneDomain, type SessionsOptions, withHistories } from './scene.ts';

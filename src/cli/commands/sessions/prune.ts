@@ -1,12 +1,12 @@
 /** `pi-sandbox sessions prune` (S13). */
 import { UsageError } from '../../../lib/errors.ts';
+import { jsonText } from '../../../lib/json-text.ts';
 import { safeForTerminal } from '../../../lib/redact.ts';
+import { bytes, table } from '../../../lib/table.ts';
 import type { HistoryLine } from '../../../wire/index.ts';
 import type { DomainHistory } from '../../sandbox/history-domains.ts';
 import { askHistories, type DomainAnswer } from '../../sandbox/history-program.ts';
-import { jsonText } from '../../ui/json.ts';
 import { info } from '../../ui/report.ts';
-import { bytes, table } from '../../ui/table.ts';
 import { ago, days, labelOf, only, sessions, tellProblems } from './lines.ts';
 import { untyped } from './list.ts';
 import { domainsToChange, exitCodeOf, type SessionsOptions, withHistories } from './scene.ts';

@@ -1,9 +1,9 @@
 /** `pi-sandbox sessions show` (S13). */
 import { OperationError } from '../../../lib/errors.ts';
+import { jsonText } from '../../../lib/json-text.ts';
 import { safeForTerminal } from '../../../lib/redact.ts';
+import { bytes } from '../../../lib/table.ts';
 import type { HistoryLine } from '../../../wire/index.ts';
-import { jsonText } from '../../ui/json.ts';
-import { bytes } from '../../ui/table.ts';
 import { ago, only } from './lines.ts';
 import { untyped } from './list.ts';
 import { locate } from './locate.ts';

@@ -1,9 +1,9 @@
 /** How an import is told: the plan before, what became of it after (S15). */
 import { safeForTerminal } from '../../../lib/redact.ts';
+import { bytes, table } from '../../../lib/table.ts';
 import type { SignInOutcome } from '../../../wire/index.ts';
 import type { Config } from '../../config/index.ts';
 import { info, warn } from '../../ui/report.ts';
-import { bytes, table } from '../../ui/table.ts';
 import type { LeftFile, PutFile } from './config-files.ts';
 import type { ImportResult } from './import-into.ts';
 import type { ImportPlan } from './plan.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { jsonText } from '../../../src/cli/ui/json.ts';
+import { jsonText } from '../../../src/lib/json-text.ts';
 
 it('S15: --json output has no character that a terminal obeys, and is the same value', () => {
   const controls = Array.from({ length: 0xa0 }, (_, code) => String.fromCharCode(code)).join('');
