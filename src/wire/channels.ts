@@ -8,7 +8,7 @@ import type { FrameConnection } from './connection.ts';
 import { InputCredit, InputLedger } from './flow.ts';
 import { type Frame, PIECE_BYTES, WireError } from './frame.ts';
 import { joinStreams } from './join-streams.ts';
-import type { ChannelEvent, ChannelTarget } from './protocol.ts';
+import type { ChannelEvent, ChannelTarget } from './relay.ts';
 
 /** More open channels at once are refused (rule 7). */
 const MAX_CHANNELS = 256;

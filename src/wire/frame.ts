@@ -1,11 +1,10 @@
 /**
  * One frame on the wire: `[u8 type][u32be length][payload]` (H2). Raw payloads are handed on as they are, every
- * other payload is checked by the schemas of `protocol.ts` before anyone sees it.
+ * other payload is checked by the schemas of `protocol.ts` and `relay.ts` before anyone sees it.
  */
 import * as z from 'zod/mini';
 import { messageOf, OperationError } from '../lib/errors.ts';
 import {
-  ChannelEvent,
   Detached,
   Exited,
   Hello,
@@ -16,6 +15,7 @@ import {
   Status,
   TerminalSize,
 } from './protocol.ts';
+import { ChannelEvent } from './relay.ts';
 
 /** The peer broke the frame protocol, or what it sent cannot be handled. The connection is of no further use. */
 export class WireError extends OperationError {}

@@ -15,6 +15,7 @@ export {
 export * from './history.ts';
 export { joinStreams } from './join-streams.ts';
 export * from './protocol.ts';
+export * from './relay.ts';
 export * from './sandbox-config.ts';
 export * from './selftest.ts';
 export * from './transfer.ts';
