@@ -1,46 +1,55 @@
 /** Whose a connection to a loopback port of ours is: other users of this machine must not use our forwards (S14). */
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
+import { addressOf, plainAddress, socketRows } from '../../lib/socket-table.ts';
+
+interface End {
+  readonly address: string;
+  readonly port: number;
+}
+
+/** A connection as this process has it. */
+export interface Connection {
+  readonly own: End;
+  readonly peer: End;
+}
 
 /**
  * False when the kernel says that another user made the connection. Only Linux tells; elsewhere a forwarded port is open
  * to every user of the machine, as with ssh and docker.
  */
-export async function isOwnPeer(
-  socket: Socket,
-  allowed: ReadonlySet<number>,
-  proc = '/proc',
-): Promise<boolean> {
+export async function isOwnPeer(socket: Socket, allowed: ReadonlySet<number>): Promise<boolean> {
   if (process.platform !== 'linux') return true;
-  const { remoteAddress = '', remotePort = 0, localPort = 0 } = socket;
-  const wanted = `${endOf(remoteAddress, remotePort)} `;
-  for (const [table, width] of [
-    ['tcp', 8],
-    ['tcp6', 32],
-  ] as const) {
-    const text = await readFile(`${proc}/net/${table}`, 'latin1').catch(() => '');
-    for (const line of text.split('\n')) {
-      const fields = line.trim().split(/\s+/);
-      // The peer's own row: its local end is our remote one.
-      const [local = '', remote = ''] = [fields[1], fields[2]];
-      if (local.length < width || !`${local.slice(-13)} `.endsWith(wanted)) continue;
-      if (Number.parseInt(remote.split(':')[1] ?? '', 16) !== localPort) continue;
-      // Without an inode no process has it open any more, and the kernel says root whosever it was.
-      return fields[9] !== '0' && allowed.has(Number(fields[7]));
-    }
+  const { localAddress, localPort, remoteAddress, remotePort } = socket;
+  // It has ended meanwhile, and nobody is left to be let in.
+  if (localAddress === undefined || localPort === undefined) return false;
+  if (remoteAddress === undefined || remotePort === undefined) return false;
+  const connection = {
+    own: { address: localAddress, port: localPort },
+    peer: { address: remoteAddress, port: remotePort },
+  };
+  // A program may use an IPv6 socket for an IPv4 address.
+  for (const table of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    const owner = peerOwner(await readFile(table, 'latin1').catch(() => ''), connection);
+    if (owner !== undefined) return allowed.has(owner);
   }
   return false;
 }
 
-/** An IPv4 address and port as the kernel's tables end a field with: `0100007F:1F90`. */
-function endOf(address: string, port: number): string {
-  const bytes = Buffer.from(
-    address
-      .replace(/^::ffff:/, '')
-      .split('.')
-      .map(Number),
-  ).reverse();
-  return `${bytes.toString('hex').toUpperCase()}:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+/**
+ * The uid that has the far end of a connection, by a table of the kernel's; undefined when the table does not have it,
+ * or when no process has it open any more.
+ */
+export function peerOwner(table: string, { own, peer }: Connection): number | undefined {
+  const [ownAddress, peerAddress] = [plainAddress(own.address), plainAddress(peer.address)];
+  for (const { local, remote, uid, inode } of socketRows(table)) {
+    // The peer's own row: its local end is our remote one.
+    if (local.port !== peer.port || remote.port !== own.port) continue;
+    if (addressOf(local.hex) !== peerAddress || addressOf(remote.hex) !== ownAddress) continue;
+    // Without an inode the kernel says root, whosever it was.
+    return inode === '0' ? undefined : uid;
+  }
+  return undefined;
 }
 
 /** The user of this command, and under sudo the one who called it. */

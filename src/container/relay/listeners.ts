@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { addressOf, LISTENING, socketRows } from '../../lib/socket-table.ts';
 import type { Listeners } from '../../wire/index.ts';
 
 /** What is listed at most (rule 7). */
@@ -6,8 +7,6 @@ const MAX_LISTENERS = 1_000;
 const MAX_COMMAND = 200;
 /** Docker's name server for a container; it belongs to no process in it and is of no interest to anybody. */
 const ENGINE_RESOLVER = '127.0.0.11';
-/** The kernel's number for a TCP socket that takes connections. */
-const LISTEN = '0A';
 
 /** The TCP sockets of this network namespace that take connections, each port and address once, by port (S14). */
 export function listeners(proc = '/proc'): Listeners {
@@ -38,25 +37,9 @@ function listening(table: string): Socket[] {
   } catch {
     return [];
   }
-  return text
-    .split('\n')
-    .slice(1)
-    .flatMap((line) => {
-      const fields = line.trim().split(/\s+/);
-      const [address = '', port = ''] = (fields[1] ?? '').split(':');
-      if (fields[3] !== LISTEN || port === '' || port === '0000') return [];
-      return [{ port: Number.parseInt(port, 16), address: addressOf(address), inode: fields[9] ?? '' }];
-    });
-}
-
-/** The kernel writes addresses as words of four bytes, each in the machine's own order. */
-function addressOf(hex: string): string {
-  const bytes = Buffer.from(hex, 'hex');
-  for (let at = 0; at < bytes.length; at += 4) bytes.subarray(at, at + 4).reverse();
-  if (bytes.length === 4) return bytes.join('.');
-  const groups = Array.from({ length: 8 }, (_, at) => bytes.readUInt16BE(at * 2).toString(16));
-  // The URL parser knows how to shorten an IPv6 address.
-  return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1);
+  return [...socketRows(text)]
+    .filter(({ local, state }) => state === LISTENING && local.port > 0)
+    .map(({ local, inode }) => ({ port: local.port, address: addressOf(local.hex), inode }));
 }
 
 /** Which process has which of these sockets open; those of other users cannot be told. */
