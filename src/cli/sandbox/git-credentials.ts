@@ -2,20 +2,15 @@
  * Answers a sandbox's git with the user's own credential helpers (S10): one question at a time, for the host names that
  * the user allowed, and nothing is stored in the sandbox.
  */
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { Duplex, PassThrough } from 'node:stream';
 import { readRegularFile } from '../../lib/bounded-read.ts';
 import { OperationError } from '../../lib/errors.ts';
 import type { CanonicalPath } from '../config/index.ts';
+import { askHelpers, HELPER_MS } from './credential-helper.ts';
 import { gitConfigKeys } from './git-config.ts';
 import { gitCommonDirectory } from './project-git.ts';
 
-/** A helper may ask the user something in a window of its own; git in the sandbox waits as long. */
-const HELPER_MS = 60_000;
-/** Helpers of the user's that run at the same time; a sandbox that asks more waits for none (rule 7). */
-const MAX_RUNNING = 8;
-let running = 0;
 const MAX_QUESTION_BYTES = 8 * 1024;
 const MAX_CONFIG_BYTES = 256 * 1024;
 /** What a helper's answer is cut down to. */
@@ -65,11 +60,15 @@ export function isAllowed(host: string, allowed: readonly string[]): boolean {
 }
 
 /** One question and its answer as a stream, which is what a channel of a relay is joined with. */
-export function answerQuestion(allowed: readonly string[], env: NodeJS.ProcessEnv): Duplex {
+export function answerQuestion(
+  allowed: readonly string[],
+  env: NodeJS.ProcessEnv,
+  limitMs = HELPER_MS,
+): Duplex {
   const question = new PassThrough();
   const answer = new PassThrough();
   void readQuestion(question)
-    .then((text) => fill(parseQuestion(text), allowed, env))
+    .then((text) => fill(parseQuestion(text), allowed, env, limitMs))
     .then(
       (text) => answer.end(text),
       (error: unknown) => answer.destroy(error instanceof Error ? error : new OperationError(String(error))),
@@ -79,57 +78,30 @@ export function answerQuestion(allowed: readonly string[], env: NodeJS.ProcessEn
 
 async function readQuestion(stream: PassThrough): Promise<string> {
   let text = '';
-  for await (const chunk of stream) {
+  // A stream that is let go of before its end would take its answer with it.
+  for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
     text += String(chunk);
     if (text.length > MAX_QUESTION_BYTES) throw new OperationError('the question is too long');
     // git closes its end only when it has its answer.
     if (text.includes('\n\n')) break;
   }
+  stream.resume();
   return text;
 }
 
-function fill(
+async function fill(
   { protocol, host, username }: CredentialQuestion,
   allowed: readonly string[],
   env: NodeJS.ProcessEnv,
+  limitMs: number,
 ): Promise<string> {
   if (!isAllowed(host, allowed)) throw new OperationError(`${host} is not among the allowed hosts`);
-  if (running >= MAX_RUNNING) throw new OperationError('too many questions at once');
-  const clean = Object.entries(env).filter(([name]) => !/^GIT_(?!CONFIG_GLOBAL$|CONFIG_SYSTEM$)/.test(name));
-  running++;
-  return new Promise<string>((resolve, reject) => {
-    const child = execFile(
-      'git',
-      ['credential', 'fill'],
-      {
-        // In no repository, and without a question on a terminal or in a window of git's own: only helpers answer.
-        cwd: '/',
-        env: {
-          ...Object.fromEntries(clean),
-          GIT_TERMINAL_PROMPT: '0',
-          GIT_ASKPASS: '',
-          GIT_DIR: '/dev/null',
-        },
-        timeout: HELPER_MS,
-        maxBuffer: 64 * 1024,
-      },
-      (error, stdout) => {
-        if (error) reject(new OperationError(`no helper of the user's has credentials for ${host}`));
-        else
-          resolve(
-            `${stdout
-              .split('\n')
-              .filter((line) => ANSWERED.test(line))
-              .join('\n')}\n`,
-          );
-      },
-    );
-    child.stdin?.on('error', () => undefined);
-    const user = username === undefined ? '' : `username=${username}\n`;
-    child.stdin?.end(`protocol=${protocol}\nhost=${host}\n${user}\n`);
-  }).finally(() => {
-    running--;
-  });
+  const user = username === undefined ? '' : `username=${username}\n`;
+  const answer = await askHelpers(`protocol=${protocol}\nhost=${host}\n${user}\n`, env, limitMs);
+  return `${answer
+    .split('\n')
+    .filter((line) => ANSWERED.test(line))
+    .join('\n')}\n`;
 }
 
 /**

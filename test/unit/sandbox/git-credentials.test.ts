@@ -9,9 +9,10 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { CanonicalPath } from '../../../src/cli/config/index.ts';
 import {
   answerQuestion,
@@ -85,23 +86,58 @@ describe('S10: the hosts of a project’s remotes', () => {
   });
 });
 
+/** The environment of a user whose git asks this shell command. */
+function askingHelper(script: string): { env: NodeJS.ProcessEnv; directory: string } {
+  const directory = realpathSync(mkdtempSync(join(tmpdir(), 'helper-')));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  writeFileSync(join(directory, 'helper'), `#!/bin/sh\ncd ${directory}\n${script}\n`, { mode: 0o755 });
+  writeFileSync(join(directory, 'config'), `[credential]\n\thelper = ${directory}/helper\n`);
+  return { env: { ...process.env, GIT_CONFIG_GLOBAL: join(directory, 'config') }, directory };
+}
+
+/** Its command line; empty when it has ended, also while nobody has asked for its exit code yet. */
+function commandOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  } catch {
+    return '';
+  }
+}
+
+const QUESTION = 'protocol=https\nhost=a.example\n\n';
+
+describe('S10: a credential helper of the user’s', () => {
+  it('S10: answers, and more than credentials does not pass', async () => {
+    const { env } = askingHelper('echo username=ada; echo password=s3cret; echo path=x; echo quit=0');
+    const question = answerQuestion(['a.example'], env);
+    question.write(QUESTION);
+    expect(await text(question)).toBe('protocol=https\nhost=a.example\nusername=ada\npassword=s3cret\n');
+  });
+
+  it('rule 7: one that hangs is ended in time, with everything that it has started', async () => {
+    const { env, directory } = askingHelper("trap '' TERM; sleep 300 & echo $! >child; echo $$ >own; wait");
+    const question = answerQuestion(['a.example'], env, 3_000);
+    question.write(QUESTION);
+    await expect(text(question)).rejects.toThrow('too slow');
+    for (const name of ['child', 'own']) {
+      const pid = readFileSync(join(directory, name), 'utf8').trim();
+      expect(pid).toMatch(/^\d+$/);
+      expect(commandOf(pid)).toBe('');
+    }
+  });
+});
+
 describe('rule 7: questions without end', () => {
   it('S10: at most eight helpers run at once, also for channels that were closed meanwhile', async () => {
-    const directory = realpathSync(mkdtempSync(join(tmpdir(), 'helper-')));
-    writeFileSync(
-      join(directory, 'config'),
-      `[credential]\n\thelper = "!echo x >>${directory}/asked; sleep 2; :"\n`,
-    );
-    const env = { ...process.env, GIT_CONFIG_GLOBAL: join(directory, 'config') };
+    const { env, directory } = askingHelper('echo x >>asked; sleep 2');
     for (let at = 0; at < 20; at++) {
       const question = answerQuestion(['a.example'], env).on('error', () => undefined);
-      question.write('protocol=https\nhost=a.example\n\n');
+      question.write(QUESTION);
       await sleep(20);
       question.destroy();
     }
     await sleep(1_000);
     expect(readFileSync(join(directory, 'asked'), 'utf8')).toBe('x\n'.repeat(8));
     await sleep(2_000);
-    rmSync(directory, { recursive: true });
   });
 });
