@@ -33,6 +33,7 @@ describe('S8: config keep', () => {
     await change(edit('settings.json', "o.theme='light';o.compaction={enabled:false}"));
     const result = await here.run(['config', 'keep', project, '--to', 'domain']);
     expect(result).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(result.stdout).toContain('domains/default: settings.json theme = "light"\n');
     expect(JSON.parse(own('domains/default/settings.json'))).toEqual({
       theme: 'light',
       compaction: { enabled: false },
@@ -79,6 +80,15 @@ describe('S8: config keep', () => {
     expect(result).toMatchObject({ exitCode: 2, stdout: '' });
     expect(result.stderr).toContain('nothing is written into it');
     expect(own('models.json')).toContain('// mine');
+  });
+
+  it('S8: shows a value whole, and leaves one that nobody could read through', async () => {
+    const long = 'x'.repeat(400);
+    await change(edit('settings.json', "o.externalEditor='x'.repeat(400)+'!';o.shellPath='y'.repeat(20000)"));
+    const result = await here.run(['config', 'keep', project, '--to', 'domain']);
+    expect(result).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(`= "${long}!"\n`) });
+    expect(result.stderr).toContain('settings.json shellPath has 20002 characters');
+    expect(JSON.parse(own('domains/default/settings.json'))).not.toHaveProperty('shellPath');
   });
 
   it('S8: without a terminal and without a level nothing is written', async () => {

@@ -29,7 +29,8 @@ const FILES = [
   'APPEND_SYSTEM.md',
 ];
 const ANSWER_MS = 10_000;
-const MAX_SHOWN = 200;
+/** In characters: what nobody can read through is not taken over. */
+const MAX_SHOWN = 10_000;
 const MAX_FILE_BYTES = 1024 * 1024;
 
 /**
@@ -54,6 +55,12 @@ export async function configKeep(project: string | undefined, options: ConfigKee
   const known = changes.data.filter(({ file }) => FILES.includes(file));
   if (known.length === 0) info('nothing was changed in this sandbox that could be kept');
   for (const change of known) {
+    if (shown(change).length > MAX_SHOWN) {
+      warn(
+        `${place(change)} has ${shown(change).length} characters, too many to look at, and is left: copy it by hand`,
+      );
+      continue;
+    }
     const level = await choose(`${describe(change)}. Keep it?`, LEVELS, '--to global|domain|none', to);
     if (level !== 'none') await keep(config, domain, change, level);
   }
@@ -62,11 +69,11 @@ export async function configKeep(project: string | undefined, options: ConfigKee
 
 type Change = KeptChanges[number];
 
-function describe({ file, path, value }: Change): string {
-  const text = value === undefined ? 'removed' : JSON.stringify(value);
-  const shown = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}… (${text.length} characters)` : text;
-  return safeForTerminal(`${[file, ...path].join(' ')} = ${shown}`);
-}
+const place = ({ file, path }: Change): string => safeForTerminal([file, ...path].join(' '));
+/** Whole: a cut value could hide what counts. */
+const shown = ({ value }: Change): string =>
+  safeForTerminal(value === undefined ? 'removed' : JSON.stringify(value));
+const describe = (change: Change): string => `${place(change)} = ${shown(change)}`;
 
 async function keep(
   config: Config,
@@ -82,7 +89,7 @@ async function keep(
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   // A link of the user's, such as one into a repository of dotfiles, stays one.
   await writeFileAtomic(await realpath(path).catch(missing(path)), after, { mode: 0o644 });
-  process.stdout.write(`${safeForTerminal([path, ...change.path].join(' '))}\n`);
+  process.stdout.write(`${safeForTerminal(directory)}: ${describe(change)}\n`);
 }
 
 function missing(path: string): (error: unknown) => string {

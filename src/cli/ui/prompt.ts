@@ -1,5 +1,8 @@
 import { UsageError } from '../../lib/errors.ts';
 
+/** An error is one line: of a longer question it quotes the beginning. */
+const MAX_QUOTED = 200;
+
 /**
  * Asks a yes-or-no question on the terminal; Enter alone means no. Every caller has a flag that answers it, and
  * without a terminal that flag is required (rule 6).
@@ -33,7 +36,8 @@ export async function choose<Answer extends string>(
 
 async function ask(prompt: string, question: string, flag: string): Promise<string> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    throw new UsageError(`${question} There is no terminal to ask on`, { hint: `answer with ${flag}` });
+    const quoted = question.length > MAX_QUOTED ? `${question.slice(0, MAX_QUOTED)}…` : question;
+    throw new UsageError(`${quoted} There is no terminal to ask on`, { hint: `answer with ${flag}` });
   }
   const { createInterface } = await import('node:readline/promises');
   const lines = createInterface({ input: process.stdin, output: process.stderr });
