@@ -4,7 +4,8 @@
  */
 
 import * as z from 'zod/mini';
-import { type DirectoryHandle, openChildDirectory, renameChild, statChild } from '../lib/directory-handle.ts';
+import { renameChild, statChild } from '../lib/directory-entries.ts';
+import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handle.ts';
 import { hasCode } from '../lib/errors.ts';
 import { type RandomSource, randomId } from '../lib/ids.ts';
 import { appendJsonLines, readJsonLines } from '../lib/jsonl.ts';

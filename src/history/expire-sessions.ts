@@ -1,6 +1,6 @@
 /** The first half of a prune: Sessions that expired leave their place for the trash. */
 import type { Stats } from 'node:fs';
-import { removeEmptyChild, statChild } from '../lib/directory-handle.ts';
+import { removeEmptyChild, statChild } from '../lib/directory-entries.ts';
 import { hasCode, messageOf } from '../lib/errors.ts';
 import { addTo, count, isFull } from './bounded.ts';
 import { examine } from './candidates.ts';

@@ -2,14 +2,13 @@
 import { closeSync, constants, realpathSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import {
-  type DirectoryHandle,
   linkChild,
-  openChildFile,
   removeEmptyChild,
   renameChild,
   statChild,
   unlinkChild,
-} from '../lib/directory-handle.ts';
+} from '../lib/directory-entries.ts';
+import { type DirectoryHandle, openChildFile } from '../lib/directory-handle.ts';
 import { hasCode, OperationError } from '../lib/errors.ts';
 import { FileError } from '../lib/file-error.ts';
 import { isSessionOpen, MOST_COPIES, type SessionId, TRASH_DIRECTORY, trashedName } from '../pi/index.ts';

@@ -1,6 +1,7 @@
 /** Retention (S11): what expired goes to the trash, what was in the trash long enough goes for good. */
 import { systemClock } from '../lib/clock.ts';
-import { type DirectoryHandle, openChildDirectory, statChild } from '../lib/directory-handle.ts';
+import { statChild } from '../lib/directory-entries.ts';
+import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handle.ts';
 import { ConfigError, hasCode, messageOf } from '../lib/errors.ts';
 import { addTo, boundedList, emptyTally } from './bounded.ts';
 import { openDeletionLog } from './deletion-log.ts';

@@ -1,6 +1,7 @@
 /** Finding the one Session that a person means: by id, by the start of an id, or by path. */
 import { systemClock } from '../lib/clock.ts';
-import { type DirectoryHandle, entriesOf, openChildDirectory, statChild } from '../lib/directory-handle.ts';
+import { entriesOf, statChild } from '../lib/directory-entries.ts';
+import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handle.ts';
 import { hasCode, UsageError } from '../lib/errors.ts';
 import { safeForTerminal } from '../lib/redact.ts';
 import { readSessionHeader, type SessionHeader, sessionFolderName } from '../pi/index.ts';

@@ -2,7 +2,8 @@
 import { closeSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { systemClock } from '../lib/clock.ts';
-import { openChildFile, openDirectory, statChild } from '../lib/directory-handle.ts';
+import { statChild } from '../lib/directory-entries.ts';
+import { openChildFile, openDirectory } from '../lib/directory-handle.ts';
 import { OperationError } from '../lib/errors.ts';
 import { readJsonLines } from '../lib/jsonl.ts';
 import { safeForTerminal } from '../lib/redact.ts';

@@ -1,13 +1,8 @@
 /** Everything in a sessions directory, one after the other; see README.md for what counts as a Session. */
 import type { Dirent, Stats } from 'node:fs';
 import { isAtomicTemporary } from '../lib/atomic-file.ts';
-import {
-  type DirectoryHandle,
-  entriesOf,
-  MountPointError,
-  openChildDirectory,
-  statChild,
-} from '../lib/directory-handle.ts';
+import { entriesOf, statChild } from '../lib/directory-entries.ts';
+import { type DirectoryHandle, MountPointError, openChildDirectory } from '../lib/directory-handle.ts';
 import { hasCode, messageOf, PiSandboxError } from '../lib/errors.ts';
 import { nameBeforeTrash, TRASH_DIRECTORY } from '../pi/index.ts';
 import { hasSessionName, isDay, isOurs, type Place, placePath } from './layout.ts';

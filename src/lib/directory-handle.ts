@@ -12,20 +12,13 @@
 import {
   closeSync,
   constants,
-  type Dirent,
   fstatSync,
-  fsyncSync,
-  linkSync,
   lstatSync,
   mkdirSync,
-  opendirSync,
   openSync,
   realpathSync,
-  renameSync,
-  rmdirSync,
   type Stats,
   statSync,
-  unlinkSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { hasCode, OperationError } from './errors.ts';
@@ -34,8 +27,6 @@ import { FileError } from './file-error.ts';
 const OPEN_DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 /** A fifo or terminal in a file's place must not hang us or become ours. */
 const OPEN_FILE = constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
-/** Entries that one system call brings; more only costs memory. */
-const ENTRIES_AT_ONCE = 512;
 
 export interface DirectoryHandle {
   /** As it was opened. For messages; a system call takes {@link DirectoryHandle.at}. */
@@ -155,85 +146,6 @@ export function openChildFile(
   } catch (error) {
     if (error instanceof NotRegularFileError || error instanceof MountPointError) throw error;
     throw new FileError('open', path, error);
-  }
-}
-
-/** What lies there, links not followed; undefined where there is nothing. */
-export function statChild(parent: DirectoryHandle, name: string): Stats | undefined {
-  return lstatSync(parent.at(name), { throwIfNoEntry: false });
-}
-
-/** As rename(2): what stands at the new place is replaced, so whoever must keep it looks first, under a lock. */
-export function renameChild(from: DirectoryHandle, name: string, to: DirectoryHandle, newName: string): void {
-  try {
-    renameSync(from.at(name), to.at(newName));
-  } catch (error) {
-    throw new FileError('move', join(from.path, name), error);
-  }
-}
-
-/** A second name for a file. Never replaces anything: `code` is EEXIST where something stands. */
-export function linkChild(from: DirectoryHandle, name: string, to: DirectoryHandle, newName: string): void {
-  try {
-    linkSync(from.at(name), to.at(newName));
-  } catch (error) {
-    throw new FileError('link', join(from.path, name), error);
-  }
-}
-
-/** Removes one name of a file or link; never a directory. */
-export function unlinkChild(parent: DirectoryHandle, name: string): void {
-  try {
-    unlinkSync(parent.at(name));
-  } catch (error) {
-    throw new FileError('remove', join(parent.path, name), error);
-  }
-}
-
-/** Removes a directory if it is empty at that very moment; false when it is not, is no directory, or is gone. */
-export function removeEmptyChild(parent: DirectoryHandle, name: string): boolean {
-  try {
-    rmdirSync(parent.at(name));
-    return true;
-  } catch (error) {
-    if (hasCode(error, 'ENOTEMPTY', 'EEXIST', 'ENOENT', 'ENOTDIR', 'EBUSY')) return false;
-    throw new FileError('remove directory', join(parent.path, name), error);
-  }
-}
-
-/**
- * The entries of a directory, as the system gives them, never all in memory. Entries may be removed meanwhile; what
- * is added may be seen or not.
- *
- * @throws FileError
- */
-export function* entriesOf(directory: DirectoryHandle): Generator<Dirent, void, undefined> {
-  const stream = reading(directory, () => opendirSync(directory.at('.'), { bufferSize: ENTRIES_AT_ONCE }));
-  try {
-    for (;;) {
-      const entry = reading(directory, () => stream.readSync());
-      if (entry === null) return;
-      yield entry;
-    }
-  } finally {
-    stream.closeSync();
-  }
-}
-
-function reading<T>(directory: DirectoryHandle, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw new FileError('read directory', directory.path, error);
-  }
-}
-
-/** Makes renames and removals in it survive a power cut; file systems that cannot say EINVAL. */
-export function syncDirectory(directory: DirectoryHandle): void {
-  try {
-    fsyncSync(directory.fd);
-  } catch (error) {
-    if (!hasCode(error, 'EINVAL', 'EBADF')) throw new FileError('sync', directory.path, error);
   }
 }
 

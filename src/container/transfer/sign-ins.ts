@@ -5,16 +5,13 @@
 import { closeSync, constants, fstatSync, fsyncSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { TRUST_LOCK } from '../../agent-dir/index.ts';
+import { renameChild, statChild, syncDirectory, unlinkChild } from '../../lib/directory-entries.ts';
 import {
   type DirectoryHandle,
   makeChildDirectory,
   openChildDirectory,
   openChildFile,
   openDirectory,
-  renameChild,
-  statChild,
-  syncDirectory,
-  unlinkChild,
 } from '../../lib/directory-handle.ts';
 import { LimitError, messageOf, OperationError } from '../../lib/errors.ts';
 import { takeLock } from '../../lib/kernel-lock.ts';

@@ -5,7 +5,8 @@
  */
 import { closeSync, constants, fchmodSync, fchownSync, fstatSync, fsync } from 'node:fs';
 import { promisify } from 'node:util';
-import { type DirectoryHandle, openChildFile, statChild, unlinkChild } from '../../lib/directory-handle.ts';
+import { statChild, unlinkChild } from '../../lib/directory-entries.ts';
+import { type DirectoryHandle, openChildFile } from '../../lib/directory-handle.ts';
 import { hasCode, messageOf, OperationError } from '../../lib/errors.ts';
 import { compareBytes, copyBytes } from '../transfer/compare.ts';
 import { type Destination, folderIn, place, placingFor } from '../transfer/destination.ts';

@@ -1,7 +1,8 @@
 /** What is left of the old history: how much it is, and deleting it (S12, S13). */
 import { closeSync, constants, writeSync } from 'node:fs';
 import { systemClock } from '../../lib/clock.ts';
-import { type DirectoryHandle, openChildFile, statChild, unlinkChild } from '../../lib/directory-handle.ts';
+import { statChild, unlinkChild } from '../../lib/directory-entries.ts';
+import { type DirectoryHandle, openChildFile } from '../../lib/directory-handle.ts';
 import { messageOf, OperationError } from '../../lib/errors.ts';
 import type { DomainTable } from '../../wire/index.ts';
 import { lockStore } from './lock.ts';

@@ -1,13 +1,8 @@
 /** One migration at a time in a shared volume, whichever domain's (S12). */
 import { closeSync, constants, fchownSync, fstatSync } from 'node:fs';
 import type { Clock } from '../../lib/clock.ts';
-import {
-  type DirectoryHandle,
-  linkChild,
-  openChildFile,
-  statChild,
-  unlinkChild,
-} from '../../lib/directory-handle.ts';
+import { linkChild, statChild, unlinkChild } from '../../lib/directory-entries.ts';
+import { type DirectoryHandle, openChildFile } from '../../lib/directory-handle.ts';
 import { hasCode, OperationError } from '../../lib/errors.ts';
 import { type RandomSource, randomId } from '../../lib/ids.ts';
 import { type KernelLock, LockTakenError, takeLock } from '../../lib/kernel-lock.ts';

@@ -4,13 +4,8 @@
  */
 import { closeSync, constants, fchownSync, fsyncSync, readSync, writeSync } from 'node:fs';
 import * as z from 'zod/mini';
-import {
-  type DirectoryHandle,
-  openChildFile,
-  openDirectory,
-  renameChild,
-  syncDirectory,
-} from '../../lib/directory-handle.ts';
+import { renameChild, syncDirectory } from '../../lib/directory-entries.ts';
+import { type DirectoryHandle, openChildFile, openDirectory } from '../../lib/directory-handle.ts';
 import type { Destination } from '../transfer/destination.ts';
 import { MARKER } from './names.ts';
 

@@ -1,7 +1,8 @@
 /** The walk of a migration, each Session to its domain's batch. */
 import { closeSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type DirectoryHandle, entriesOf, openChildDirectory } from '../../lib/directory-handle.ts';
+import { entriesOf } from '../../lib/directory-entries.ts';
+import { type DirectoryHandle, openChildDirectory } from '../../lib/directory-handle.ts';
 import { OperationError } from '../../lib/errors.ts';
 import type { Destination } from '../transfer/destination.ts';
 import { addToBatch, type Batch, commitBatch, newBatch, type Outcome } from './batch.ts';

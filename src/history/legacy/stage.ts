@@ -1,14 +1,8 @@
 /** A domain's sessions directory, opened for what a migration brings. */
-import { fstatSync } from 'node:fs';
-import {
-  type DirectoryHandle,
-  entriesOf,
-  makeChildDirectory,
-  openDirectory,
-  statChild,
-} from '../../lib/directory-handle.ts';
+import { entriesOf, statChild } from '../../lib/directory-entries.ts';
+import { type DirectoryHandle, makeChildDirectory, openDirectory } from '../../lib/directory-handle.ts';
 import { type RandomSource, randomId } from '../../lib/ids.ts';
-import { type Destination, removeStage } from '../transfer/destination.ts';
+import { type Destination, destinationWith, removeStage } from '../transfer/destination.ts';
 import { STAGE_PREFIX } from './names.ts';
 
 /** Opens it, and removes what a migration that was killed has left. Under the store's lock only. */
@@ -17,18 +11,7 @@ export function openDestination(sessions: string, random: RandomSource | undefin
   try {
     for (const { name } of [...stagesOf(directory)]) removeStage(directory, name);
     const name = `${STAGE_PREFIX}${randomId(16, random)}`;
-    const stage = makeChildDirectory(directory, name);
-    const { uid, gid } = fstatSync(directory.fd);
-    return {
-      directory,
-      stage,
-      owner: { uid, gid },
-      close() {
-        stage.close();
-        removeStage(directory, name);
-        directory.close();
-      },
-    };
+    return destinationWith(directory, { name, stage: makeChildDirectory(directory, name) });
   } catch (error) {
     directory.close();
     throw error;

@@ -9,14 +9,13 @@
  */
 import { fchmodSync, fchownSync, fstatSync } from 'node:fs';
 import { OLD_SESSIONS_PLACE } from '../../agent-dir/index.ts';
+import { entriesOf, statChild } from '../../lib/directory-entries.ts';
 import {
   type DirectoryHandle,
-  entriesOf,
   MountPointError,
   makeChildDirectory,
   openChildDirectory,
   openDirectory,
-  statChild,
 } from '../../lib/directory-handle.ts';
 import { hasCode, LimitError, OperationError } from '../../lib/errors.ts';
 import type { Owner } from '../transfer/destination.ts';

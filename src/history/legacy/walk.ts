@@ -1,14 +1,12 @@
 /** A walk through the store: every file with what it is and whose, each read as a stranger's (rule 8). */
 import { closeSync, type Dirent, type Stats } from 'node:fs';
+import { entriesOf, removeEmptyChild, statChild } from '../../lib/directory-entries.ts';
 import {
   type DirectoryHandle,
-  entriesOf,
   MountPointError,
   NotRegularFileError,
   openChildDirectory,
   openChildFile,
-  removeEmptyChild,
-  statChild,
 } from '../../lib/directory-handle.ts';
 import { hasCode, LimitError, messageOf } from '../../lib/errors.ts';
 import { readOpenSessionHeader } from '../../pi/index.ts';

@@ -1,7 +1,8 @@
 /** Gives Sessions that have come whole their names: made durable first, compared with what is there, never over it. */
 import { closeSync, fsync } from 'node:fs';
 import { promisify } from 'node:util';
-import { type DirectoryHandle, syncDirectory, unlinkChild } from '../../lib/directory-handle.ts';
+import { syncDirectory, unlinkChild } from '../../lib/directory-entries.ts';
+import type { DirectoryHandle } from '../../lib/directory-handle.ts';
 import { hasCode, messageOf, OperationError } from '../../lib/errors.ts';
 import { type Place, placePath, relativePath } from '../layout.ts';
 import { type Destination, folderIn, place as giveName, placingFor } from './destination.ts';

@@ -4,16 +4,18 @@
  */
 import { closeSync, fchownSync, fstatSync } from 'node:fs';
 import {
-  type DirectoryHandle,
   entriesOf,
   linkChild,
-  makeChildDirectory,
-  openChildDirectory,
-  openChildFile,
   removeEmptyChild,
   renameChild,
   statChild,
   unlinkChild,
+} from '../../lib/directory-entries.ts';
+import {
+  type DirectoryHandle,
+  makeChildDirectory,
+  openChildDirectory,
+  openChildFile,
 } from '../../lib/directory-handle.ts';
 import { hasCode, OperationError } from '../../lib/errors.ts';
 import { compareBytes } from './compare.ts';
@@ -38,6 +40,29 @@ export interface Destination {
   readonly owner: Owner;
   /** Removes the stage with all that is left in it, and lets go. */
   close(): void;
+}
+
+/**
+ * A sessions directory with a stage in it. Both are the destination's from now on.
+ *
+ * @param released called when the stage is gone
+ */
+export function destinationWith(
+  directory: DirectoryHandle,
+  { name, stage, released }: { name: string; stage: DirectoryHandle; released?: () => void },
+): Destination {
+  const { uid, gid } = fstatSync(directory.fd);
+  return {
+    directory,
+    stage,
+    owner: { uid, gid },
+    close() {
+      stage.close();
+      removeStage(directory, name);
+      released?.();
+      directory.close();
+    },
+  };
 }
 
 /** Removes a stage with all that is left in it, as far as it can be. */

@@ -4,7 +4,8 @@
  */
 import { closeSync, constants, fchmodSync, fchownSync, futimesSync, writeSync } from 'node:fs';
 import type { Readable } from 'node:stream';
-import { openChildFile, unlinkChild } from '../../lib/directory-handle.ts';
+import { unlinkChild } from '../../lib/directory-entries.ts';
+import { openChildFile } from '../../lib/directory-handle.ts';
 import { hasCode, LimitError, messageOf, OperationError } from '../../lib/errors.ts';
 import { isOurs, type Place, parsePlace, placePath } from '../layout.ts';
 import { commitArrivals, type Staged } from './commit.ts';

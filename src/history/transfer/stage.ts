@@ -2,10 +2,9 @@
  * Where Sessions that arrive wait until they are whole (S15): a directory beside them, with a lock that says its maker is
  * alive. So any number may bring Sessions at once, and what a killed one has left is known by its free lock.
  */
-import { fstatSync } from 'node:fs';
+import { entriesOf } from '../../lib/directory-entries.ts';
 import {
   type DirectoryHandle,
-  entriesOf,
   makeChildDirectory,
   openChildDirectory,
   openDirectory,
@@ -13,7 +12,7 @@ import {
 import { hasCode, OperationError } from '../../lib/errors.ts';
 import { type RandomSource, randomId } from '../../lib/ids.ts';
 import { type KernelLock, tryLock } from '../../lib/kernel-lock.ts';
-import { type Destination, removeStage } from './destination.ts';
+import { type Destination, destinationWith, removeStage } from './destination.ts';
 
 /** Passed over by every other walk, as all names of ours are. */
 const PREFIX = '.pi-sandbox-arriving-';
@@ -31,18 +30,7 @@ export function openArrival(sessions: string, random?: RandomSource): Destinatio
   try {
     removeLeftovers(directory);
     const { name, stage, lock } = makeStage(directory, random);
-    const { uid, gid } = fstatSync(directory.fd);
-    return {
-      directory,
-      stage,
-      owner: { uid, gid },
-      close() {
-        stage.close();
-        removeStage(directory, name);
-        lock.release();
-        directory.close();
-      },
-    };
+    return destinationWith(directory, { name, stage, released: () => lock.release() });
   } catch (error) {
     directory.close();
     throw error;

@@ -11,20 +11,22 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import {
-  type DirectoryHandle,
   entriesOf,
   linkChild,
+  removeEmptyChild,
+  renameChild,
+  statChild,
+  syncDirectory,
+  unlinkChild,
+} from '../../../src/lib/directory-entries.ts';
+import {
+  type DirectoryHandle,
   MountPointError,
   makeChildDirectory,
   NotRegularFileError,
   openChildDirectory,
   openChildFile,
   openDirectory,
-  removeEmptyChild,
-  renameChild,
-  statChild,
-  syncDirectory,
-  unlinkChild,
 } from '../../../src/lib/directory-handle.ts';
 import { smallDisk, temporaryDirectory } from './temporary.ts';
 

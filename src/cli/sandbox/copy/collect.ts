@@ -4,13 +4,12 @@
  */
 import { closeSync, constants, lstatSync, readlinkSync, readSync, realpathSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
+import { entriesOf, statChild } from '../../../lib/directory-entries.ts';
 import {
   type DirectoryHandle,
-  entriesOf,
   openChildDirectory,
   openChildFile,
   openDirectory,
-  statChild,
 } from '../../../lib/directory-handle.ts';
 import { hasCode, messageOf, OperationError, UsageError } from '../../../lib/errors.ts';
 import { requireNoWayOut } from './project-links.ts';

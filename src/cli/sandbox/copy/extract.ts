@@ -14,14 +14,11 @@ import {
   writeSync,
 } from 'node:fs';
 import { temporaryName } from '../../../lib/atomic-file.ts';
+import { linkChild, renameChild, statChild, unlinkChild } from '../../../lib/directory-entries.ts';
 import {
   type DirectoryHandle,
-  linkChild,
   makeChildDirectory,
   openChildDirectory,
-  renameChild,
-  statChild,
-  unlinkChild,
 } from '../../../lib/directory-handle.ts';
 import { hasCode, OperationError } from '../../../lib/errors.ts';
 

@@ -4,13 +4,12 @@
  */
 import { closeSync, fstatSync, readFileSync } from 'node:fs';
 import { CONFIG_DIRECTORIES, CONFIG_FILES, MERGED_FILES } from '../../../agent-dir/index.ts';
+import { entriesOf, statChild } from '../../../lib/directory-entries.ts';
 import {
   type DirectoryHandle,
-  entriesOf,
   makeChildDirectory,
   openChildDirectory,
   openChildFile,
-  statChild,
 } from '../../../lib/directory-handle.ts';
 import { LimitError, messageOf, PiSandboxError } from '../../../lib/errors.ts';
 import { type PutOutcome, putNewFile } from './put-new-file.ts';

@@ -11,7 +11,8 @@ import {
   sessionsDir,
 } from '../../../agent-dir/index.ts';
 import type { SessionSource } from '../../../history/index.ts';
-import { type DirectoryHandle, entriesOf, openDirectory, statChild } from '../../../lib/directory-handle.ts';
+import { entriesOf, statChild } from '../../../lib/directory-entries.ts';
+import { type DirectoryHandle, openDirectory } from '../../../lib/directory-handle.ts';
 import { ConfigError, hasCode, messageOf, UsageError } from '../../../lib/errors.ts';
 import { type Environment, parseObject } from '../../config/index.ts';
 import { CONFIGURATION, type ConfigFile, collectConfig, type LeftFile } from './config-files.ts';

@@ -11,14 +11,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import {
-  type DirectoryHandle,
   linkChild,
-  openChildFile,
   renameChild,
   statChild,
   syncDirectory,
   unlinkChild,
-} from '../../../lib/directory-handle.ts';
+} from '../../../lib/directory-entries.ts';
+import { type DirectoryHandle, openChildFile } from '../../../lib/directory-handle.ts';
 import { hasCode, messageOf, OperationError } from '../../../lib/errors.ts';
 
 export type PutOutcome =

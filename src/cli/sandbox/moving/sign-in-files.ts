@@ -1,6 +1,7 @@
 /** The sign-ins of a plain pi: read, looked at, and never printed (S10, S15). */
 import { closeSync, fstatSync, readFileSync } from 'node:fs';
-import { type DirectoryHandle, openChildFile, statChild } from '../../../lib/directory-handle.ts';
+import { statChild } from '../../../lib/directory-entries.ts';
+import { type DirectoryHandle, openChildFile } from '../../../lib/directory-handle.ts';
 import { ConfigError, messageOf, OperationError } from '../../../lib/errors.ts';
 import { MAX_SIGN_IN_BYTES, type SignInName, type SignIns } from '../../../wire/index.ts';
 import { parseObject } from '../../config/index.ts';

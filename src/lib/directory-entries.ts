@@ -1,0 +1,98 @@
+/** What is done to the entries of an open directory: each by its handle, so that no swapped path leads elsewhere. */
+import {
+  type Dirent,
+  fsyncSync,
+  linkSync,
+  lstatSync,
+  opendirSync,
+  renameSync,
+  rmdirSync,
+  type Stats,
+  unlinkSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import type { DirectoryHandle } from './directory-handle.ts';
+import { hasCode } from './errors.ts';
+import { FileError } from './file-error.ts';
+
+/** Entries that one system call brings; more only costs memory. */
+const ENTRIES_AT_ONCE = 512;
+
+/** What lies there, links not followed; undefined where there is nothing. */
+export function statChild(parent: DirectoryHandle, name: string): Stats | undefined {
+  return lstatSync(parent.at(name), { throwIfNoEntry: false });
+}
+
+/** As rename(2): what stands at the new place is replaced, so whoever must keep it looks first, under a lock. */
+export function renameChild(from: DirectoryHandle, name: string, to: DirectoryHandle, newName: string): void {
+  try {
+    renameSync(from.at(name), to.at(newName));
+  } catch (error) {
+    throw new FileError('move', join(from.path, name), error);
+  }
+}
+
+/** A second name for a file. Never replaces anything: `code` is EEXIST where something stands. */
+export function linkChild(from: DirectoryHandle, name: string, to: DirectoryHandle, newName: string): void {
+  try {
+    linkSync(from.at(name), to.at(newName));
+  } catch (error) {
+    throw new FileError('link', join(from.path, name), error);
+  }
+}
+
+/** Removes one name of a file or link; never a directory. */
+export function unlinkChild(parent: DirectoryHandle, name: string): void {
+  try {
+    unlinkSync(parent.at(name));
+  } catch (error) {
+    throw new FileError('remove', join(parent.path, name), error);
+  }
+}
+
+/** Removes a directory if it is empty at that very moment; false when it is not, is no directory, or is gone. */
+export function removeEmptyChild(parent: DirectoryHandle, name: string): boolean {
+  try {
+    rmdirSync(parent.at(name));
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'ENOTEMPTY', 'EEXIST', 'ENOENT', 'ENOTDIR', 'EBUSY')) return false;
+    throw new FileError('remove directory', join(parent.path, name), error);
+  }
+}
+
+/**
+ * The entries of a directory, as the system gives them, never all in memory. Entries may be removed meanwhile; what
+ * is added may be seen or not.
+ *
+ * @throws FileError
+ */
+export function* entriesOf(directory: DirectoryHandle): Generator<Dirent, void, undefined> {
+  const stream = reading(directory, () => opendirSync(directory.at('.'), { bufferSize: ENTRIES_AT_ONCE }));
+  try {
+    for (;;) {
+      const entry = reading(directory, () => stream.readSync());
+      if (entry === null) return;
+      yield entry;
+    }
+  } finally {
+    stream.closeSync();
+  }
+}
+
+function reading<T>(directory: DirectoryHandle, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new FileError('read directory', directory.path, error);
+  }
+}
+
+/** Makes renames and removals in it survive a power cut; file systems that cannot say EINVAL. */
+export function syncDirectory(directory: DirectoryHandle): void {
+  try {
+    fsyncSync(directory.fd);
+  } catch (error) {
+    if (!hasCode(error, 'EINVAL', 'EBADF')) throw new FileError('sync', directory.path, error);
+  }
+}
