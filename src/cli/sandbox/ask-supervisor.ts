@@ -1,7 +1,7 @@
 import type { Engine } from '../../engine/index.ts';
 import { type FrameConnection, type OpenRequest, SandboxStatus } from '../../wire/index.ts';
 import { open, readToken } from './greeting.ts';
-import { BRIDGE } from './open-sandbox.ts';
+import { BRIDGE } from './join-sandbox.ts';
 
 /** A supervisor that does not answer in this time is shown as such and not waited for (S15). */
 const ANSWER_MS = 2_000;

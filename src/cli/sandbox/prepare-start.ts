@@ -15,7 +15,6 @@ import { gitMounts, mountedFolders } from './host-mounts.ts';
 import { type ImagePlan, planImage } from './image.ts';
 import { buildWithProgress } from './image-on-demand.ts';
 import { removeUnusedNetworkOf } from './network.ts';
-import type { StartPlan } from './open-sandbox.ts';
 import { requireSafeProject, resolveProject, sandboxUser } from './project.ts';
 import { type Sandbox, sandboxOf } from './sandbox.ts';
 import { type ServiceOffer, serviceOffers } from './service-offers.ts';
@@ -32,6 +31,7 @@ import {
   publishedFromFlags,
   type StartOptions,
 } from './start-options.ts';
+import type { StartPlan } from './start-plan.ts';
 import { terminalDescription } from './terminal-description.ts';
 
 /** The program to run in the sandbox, and whether it has the user's terminal. */

@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { DomainId, loadConfig } from '../../../src/cli/config/index.ts';
-import { openSandbox, type StartPlan } from '../../../src/cli/sandbox/open-sandbox.ts';
+import { openSandbox } from '../../../src/cli/sandbox/open-sandbox.ts';
 import { resolveProject } from '../../../src/cli/sandbox/project.ts';
 import { sandboxOf } from '../../../src/cli/sandbox/sandbox.ts';
+import type { StartPlan } from '../../../src/cli/sandbox/start-plan.ts';
 import { openEngine } from '../../../src/engine/index.ts';
 import { TimeoutError } from '../../../src/lib/errors.ts';
 
