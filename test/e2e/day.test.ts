@@ -1,15 +1,13 @@
 /** A day of work with one sandbox, from the first start to taking everything away, as one script on each engine. */
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { engineOf, PODMAN_INSTALLED, podmanEngine } from '../setup/engines.ts';
+import { ENGINES, readyEngine } from '../setup/engines.ts';
 import { type GitServer, gitServer } from '../setup/git-server.ts';
 import { type Installation, installation } from '../setup/installation.ts';
 import { sandboxes } from '../setup/look.ts';
-
-const ENGINES = PODMAN_INSTALLED ? (['docker', 'podman'] as const) : (['docker'] as const);
 
 describe.each(ENGINES)('S9, S10, S14, S15: a day of work on %s', (kind) => {
   let here: Installation;
@@ -19,12 +17,7 @@ describe.each(ENGINES)('S9, S10, S14, S15: a day of work on %s', (kind) => {
   let bare: string;
 
   beforeAll(async () => {
-    const { directory, image } = inject('e2e');
-    const engine =
-      kind === 'podman'
-        ? await podmanEngine(mkdtempSync(join(directory, 'podman-')), image)
-        : engineOf('docker');
-    here = await installation(engine);
+    here = await installation(await readyEngine(kind, inject('e2e')));
     project = here.project();
     bare = join(here.directory, 'bare.git');
     await execa('git', ['init', '--quiet', '--bare', '--initial-branch=main', bare]);

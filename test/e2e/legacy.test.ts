@@ -1,12 +1,9 @@
 /** History from before domains had their own, in the shared volume of an installation that is older than they are. */
-import { mkdtempSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { engineOf, PODMAN_INSTALLED, podmanEngine } from '../setup/engines.ts';
+import { ENGINES, readyEngine } from '../setup/engines.ts';
 import { type Installation, installation } from '../setup/installation.ts';
 import { terminal } from '../setup/terminal.ts';
 
-const ENGINES = PODMAN_INSTALLED ? (['docker', 'podman'] as const) : (['docker'] as const);
 const id = (number: number): string => `aaaa0001-0000-4000-8000-${String(number).padStart(12, '0')}`;
 
 /** What Podman would ask of this host by itself may be more than it grants. */
@@ -18,12 +15,7 @@ describe.each(ENGINES)('S12: old history on %s', (kind) => {
   let own: string;
 
   beforeAll(async () => {
-    const { directory, image } = inject('e2e');
-    const engine =
-      kind === 'podman'
-        ? await podmanEngine(mkdtempSync(join(directory, 'podman-')), image)
-        : engineOf('docker');
-    here = await installation(engine);
+    here = await installation(await readyEngine(kind, inject('e2e')));
     [work, own] = [here.project(), here.project()];
     here.configure(
       '.env',

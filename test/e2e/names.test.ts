@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { engineOf, PODMAN_INSTALLED, podmanEngine } from '../setup/engines.ts';
+import { ENGINES, readyEngine } from '../setup/engines.ts';
 import { type Installation, installation } from '../setup/installation.ts';
 import { sandboxes } from '../setup/look.ts';
 
@@ -33,149 +33,141 @@ const NAMES: [string, string][] = [
   ['braces', '{{.Name}}{a,b}'],
 ];
 
-describe.each(PODMAN_INSTALLED ? (['docker', 'podman'] as const) : (['docker'] as const))(
-  'S18: names on %s',
-  (kind) => {
-    let here: Installation;
+describe.each(ENGINES)('S18: names on %s', (kind) => {
+  let here: Installation;
 
-    beforeAll(async () => {
-      const { directory, image } = inject('e2e');
-      const engine =
-        kind === 'podman'
-          ? await podmanEngine(mkdtempSync(join(directory, 'podman-')), image)
-          : engineOf('docker');
-      here = await installation(engine);
-    });
+  beforeAll(async () => {
+    here = await installation(await readyEngine(kind, inject('e2e')));
+  });
 
-    afterAll(async () => {
-      await here.run(['stop', '--all']);
-      const left = (await here.leftovers()).filter((line) => !line.startsWith('volume '));
-      await here.cleanup();
-      expect(left).toEqual([]);
-    });
+  afterAll(async () => {
+    await here.run(['stop', '--all']);
+    const left = (await here.leftovers()).filter((line) => !line.startsWith('volume '));
+    await here.cleanup();
+    expect(left).toEqual([]);
+  });
 
-    const shellIn = (cwd: string, script: string, ...options: string[]) =>
-      here.run(['shell', ...options, '--', 'sh', '-c', script], { cwd });
+  const shellIn = (cwd: string, script: string, ...options: string[]) =>
+    here.run(['shell', ...options, '--', 'sh', '-c', script], { cwd });
 
-    it.each(NAMES)('S18: a project with %s in its name', async (_what, name) => {
-      const project = here.project(undefined, name);
-      const result = await shellIn(project, 'pwd; touch made');
-      expect(result).toEqual({ exitCode: 0, signal: undefined, stdout: `${project}\n`, stderr: '' });
-      expect(existsSync(join(project, 'made'))).toBe(true);
-      expect(await sandboxes(here)).toEqual([expect.stringMatching(/^[a-z0-9][a-z0-9_.-]{1,105}$/)]);
-      expect(await here.run(['stop'], { cwd: project })).toMatchObject({ exitCode: 0 });
-      expect(await sandboxes(here)).toEqual([]);
-    });
+  it.each(NAMES)('S18: a project with %s in its name', async (_what, name) => {
+    const project = here.project(undefined, name);
+    const result = await shellIn(project, 'pwd; touch made');
+    expect(result).toEqual({ exitCode: 0, signal: undefined, stdout: `${project}\n`, stderr: '' });
+    expect(existsSync(join(project, 'made'))).toBe(true);
+    expect(await sandboxes(here)).toEqual([expect.stringMatching(/^[a-z0-9][a-z0-9_.-]{1,105}$/)]);
+    expect(await here.run(['stop'], { cwd: project })).toMatchObject({ exitCode: 0 });
+    expect(await sandboxes(here)).toEqual([]);
+  });
 
-    it('S18: by a link to it, or below a link, a project is the same one', async () => {
-      const project = here.project(undefined, 'my shop');
-      const way = here.project(undefined, 'links');
-      symlinkSync(project, join(way, 'to it'));
-      symlinkSync(dirname(project), join(way, 'parent'));
-      const ways = [project, join(way, 'to it'), join(way, 'parent', basename(project))];
-      for (const each of ways) {
-        const { stdout } = await here.run(['shell', each, '--', 'sh', '-c', 'pwd; echo x >>seen']);
-        expect(stdout).toBe(`${project}\n`);
-      }
-      expect((await here.run(['shell', '--', 'wc', '-l', 'seen'], { cwd: ways[1] ?? '' })).stdout).toBe(
-        '3 seen\n',
-      );
-      expect(await sandboxes(here)).toHaveLength(1);
-      expect((await here.run(['stop', ways[2] ?? ''])).exitCode).toBe(0);
-    });
-
-    it.runIf(AS_ROOT)(
-      'S17: a project below /usr/src, /home/pi or /tmp works, and nothing stays behind',
-      async () => {
-        for (const place of ['/usr/src', '/home/pi', '/tmp']) {
-          const made = mkdirSync(place, { recursive: true });
-          const root = mkdtempSync(join(place, 'e2e-'));
-          try {
-            const project = join(root, 'my shop');
-            mkdirSync(project);
-            execFileSync('chown', ['-R', `${here.owner.uid}:${here.owner.gid}`, root]);
-            expect(await shellIn(project, 'pwd; touch made ~/mine; ls /home/pi')).toMatchObject({
-              exitCode: 0,
-              stderr: '',
-              stdout: expect.stringMatching(new RegExp(`^${project}\n`)),
-            });
-            expect(lstatSync(join(project, 'made')).uid).toBe(here.owner.uid);
-            expect((await here.run(['stop', project])).exitCode).toBe(0);
-            const other = here.project();
-            expect((await shellIn(other, `ls -d ${root} 2>/dev/null; ls -A /home/pi`)).stdout).not.toMatch(
-              /^\/|e2e-/m,
-            );
-            await here.run(['stop', other]);
-          } finally {
-            rmSync(root, { recursive: true, force: true });
-            if (made !== undefined && readdirSync(place).length === 0) rmdirSync(place);
-          }
-        }
-        expect(await shellIn('/', 'true')).toMatchObject({ exitCode: 2, stdout: '' });
-      },
+  it('S18: by a link to it, or below a link, a project is the same one', async () => {
+    const project = here.project(undefined, 'my shop');
+    const way = here.project(undefined, 'links');
+    symlinkSync(project, join(way, 'to it'));
+    symlinkSync(dirname(project), join(way, 'parent'));
+    const ways = [project, join(way, 'to it'), join(way, 'parent', basename(project))];
+    for (const each of ways) {
+      const { stdout } = await here.run(['shell', each, '--', 'sh', '-c', 'pwd; echo x >>seen']);
+      expect(stdout).toBe(`${project}\n`);
+    }
+    expect((await here.run(['shell', '--', 'wc', '-l', 'seen'], { cwd: ways[1] ?? '' })).stdout).toBe(
+      '3 seen\n',
     );
+    expect(await sandboxes(here)).toHaveLength(1);
+    expect((await here.run(['stop', ways[2] ?? ''])).exitCode).toBe(0);
+  });
 
-    it('S17: a worktree and a submodule with odd names work as git repositories, and commit as they do outside', async () => {
-      const root = here.project(undefined, "it's a, repo ü");
-      const git = (where: string, ...args: string[]): string => {
-        const safe = ['-c', 'safe.directory=*', '-c', 'protocol.file.allow=always'];
-        const who = ['-c', 'user.name=T', '-c', 'user.email=t@example.com'];
-        return execFileSync('git', [...safe, ...who, '-C', where, ...args], {
-          encoding: 'utf8',
-          stdio: 'pipe',
-        });
-      };
-      const [main, library] = [join(root, 'main repo'), join(root, 'library')];
-      for (const repository of [main, library]) {
-        mkdirSync(repository);
-        git(repository, 'init', '-q');
-        git(repository, 'commit', '-q', '--allow-empty', '-m', `first of ${basename(repository)}`);
-      }
-      git(main, 'worktree', 'add', '-q', '-b', 'two', join(root, 'tree, two'));
-      git(main, 'submodule', '--quiet', 'add', library, 'parts/a "library"');
-      if (AS_ROOT) execFileSync('chown', ['-R', `${here.owner.uid}:${here.owner.gid}`, root]);
-      const commit =
-        'export GIT_AUTHOR_NAME=T GIT_AUTHOR_EMAIL=t@e.x GIT_COMMITTER_NAME=T GIT_COMMITTER_EMAIL=t@e.x; git log --format=%s && git commit -q --allow-empty -m inside; git status --porcelain=2 --branch | head -2';
-      for (const [project, first] of [
-        [join(root, 'tree, two'), 'first of main repo'],
-        [join(main, 'parts/a "library"'), 'first of library'],
-      ] as const) {
-        const result = await shellIn(project, commit);
-        expect(result).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(`${first}\n`) });
-        expect(result.stderr).toContain("mounting the project's git directory");
-        expect(git(project, 'log', '-1', '--format=%s')).toBe('inside\n');
-        await here.run(['stop', project]);
-      }
-      const planted = here.project();
-      writeFileSync(join(planted, '.git'), `gitdir: ${join(main, '.git')}\n`);
-      const refused = await shellIn(planted, `ls '${main.replaceAll("'", "'\\''")}' 2>/dev/null`);
-      expect(refused.stdout).toBe('');
-      expect(refused.stderr).toContain('does not point back');
-      await here.run(['stop', planted]);
-    });
-
-    it('S18: of starts that ask for one --name at the same moment exactly one gets it', async () => {
-      for (let round = 0; round < 3; round++) {
-        const name = `mine-${round}`;
-        const projects = Array.from({ length: 3 }, (_, at) => here.project(undefined, `p${at}`));
-        const results = await Promise.all(
-          projects.map((project) => here.run(['shell', '--name', name, project, '--', 'pwd'])),
-        );
-        const won = results.filter(({ exitCode }) => exitCode === 0);
-        expect(won).toHaveLength(1);
-        for (const { exitCode, stdout, stderr } of results.filter((result) => result !== won[0])) {
-          expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-          expect(stderr).toContain(`the name ${name} is taken by the sandbox of`);
+  it.runIf(AS_ROOT)(
+    'S17: a project below /usr/src, /home/pi or /tmp works, and nothing stays behind',
+    async () => {
+      for (const place of ['/usr/src', '/home/pi', '/tmp']) {
+        const made = mkdirSync(place, { recursive: true });
+        const root = mkdtempSync(join(place, 'e2e-'));
+        try {
+          const project = join(root, 'my shop');
+          mkdirSync(project);
+          execFileSync('chown', ['-R', `${here.owner.uid}:${here.owner.gid}`, root]);
+          expect(await shellIn(project, 'pwd; touch made ~/mine; ls /home/pi')).toMatchObject({
+            exitCode: 0,
+            stderr: '',
+            stdout: expect.stringMatching(new RegExp(`^${project}\n`)),
+          });
+          expect(lstatSync(join(project, 'made')).uid).toBe(here.owner.uid);
+          expect((await here.run(['stop', project])).exitCode).toBe(0);
+          const other = here.project();
+          expect((await shellIn(other, `ls -d ${root} 2>/dev/null; ls -A /home/pi`)).stdout).not.toMatch(
+            /^\/|e2e-/m,
+          );
+          await here.run(['stop', other]);
+        } finally {
+          rmSync(root, { recursive: true, force: true });
+          if (made !== undefined && readdirSync(place).length === 0) rmdirSync(place);
         }
-        expect(await sandboxes(here)).toHaveLength(1);
-        expect((await here.run(['shell', '--', 'pwd'], { cwd: won[0]?.stdout.trim() ?? '' })).stdout).toBe(
-          won[0]?.stdout,
-        );
-        expect((await here.run(['stop', name])).exitCode).toBe(0);
       }
-    });
-  },
-);
+      expect(await shellIn('/', 'true')).toMatchObject({ exitCode: 2, stdout: '' });
+    },
+  );
+
+  it('S17: a worktree and a submodule with odd names work as git repositories, and commit as they do outside', async () => {
+    const root = here.project(undefined, "it's a, repo ü");
+    const git = (where: string, ...args: string[]): string => {
+      const safe = ['-c', 'safe.directory=*', '-c', 'protocol.file.allow=always'];
+      const who = ['-c', 'user.name=T', '-c', 'user.email=t@example.com'];
+      return execFileSync('git', [...safe, ...who, '-C', where, ...args], {
+        encoding: 'utf8',
+        stdio: 'pipe',
+      });
+    };
+    const [main, library] = [join(root, 'main repo'), join(root, 'library')];
+    for (const repository of [main, library]) {
+      mkdirSync(repository);
+      git(repository, 'init', '-q');
+      git(repository, 'commit', '-q', '--allow-empty', '-m', `first of ${basename(repository)}`);
+    }
+    git(main, 'worktree', 'add', '-q', '-b', 'two', join(root, 'tree, two'));
+    git(main, 'submodule', '--quiet', 'add', library, 'parts/a "library"');
+    if (AS_ROOT) execFileSync('chown', ['-R', `${here.owner.uid}:${here.owner.gid}`, root]);
+    const commit =
+      'export GIT_AUTHOR_NAME=T GIT_AUTHOR_EMAIL=t@e.x GIT_COMMITTER_NAME=T GIT_COMMITTER_EMAIL=t@e.x; git log --format=%s && git commit -q --allow-empty -m inside; git status --porcelain=2 --branch | head -2';
+    for (const [project, first] of [
+      [join(root, 'tree, two'), 'first of main repo'],
+      [join(main, 'parts/a "library"'), 'first of library'],
+    ] as const) {
+      const result = await shellIn(project, commit);
+      expect(result).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(`${first}\n`) });
+      expect(result.stderr).toContain("mounting the project's git directory");
+      expect(git(project, 'log', '-1', '--format=%s')).toBe('inside\n');
+      await here.run(['stop', project]);
+    }
+    const planted = here.project();
+    writeFileSync(join(planted, '.git'), `gitdir: ${join(main, '.git')}\n`);
+    const refused = await shellIn(planted, `ls '${main.replaceAll("'", "'\\''")}' 2>/dev/null`);
+    expect(refused.stdout).toBe('');
+    expect(refused.stderr).toContain('does not point back');
+    await here.run(['stop', planted]);
+  });
+
+  it('S18: of starts that ask for one --name at the same moment exactly one gets it', async () => {
+    for (let round = 0; round < 3; round++) {
+      const name = `mine-${round}`;
+      const projects = Array.from({ length: 3 }, (_, at) => here.project(undefined, `p${at}`));
+      const results = await Promise.all(
+        projects.map((project) => here.run(['shell', '--name', name, project, '--', 'pwd'])),
+      );
+      const won = results.filter(({ exitCode }) => exitCode === 0);
+      expect(won).toHaveLength(1);
+      for (const { exitCode, stdout, stderr } of results.filter((result) => result !== won[0])) {
+        expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+        expect(stderr).toContain(`the name ${name} is taken by the sandbox of`);
+      }
+      expect(await sandboxes(here)).toHaveLength(1);
+      expect((await here.run(['shell', '--', 'pwd'], { cwd: won[0]?.stdout.trim() ?? '' })).stdout).toBe(
+        won[0]?.stdout,
+      );
+      expect((await here.run(['stop', name])).exitCode).toBe(0);
+    }
+  });
+});
 
 describe('S18: names of projects and domains', () => {
   let here: Installation;

@@ -35,13 +35,21 @@ export async function tamper(here: Installation, project: string, options: reado
 function sameAs(name: string, { Config, HostConfig, Mounts }: Inspected): string[] {
   const each = (flag: string, values: string[]): string[] => values.flatMap((value) => [flag, value]);
   const labels = Object.entries(Config.Labels).filter(([key]) => key.startsWith('pi-sandbox.'));
-  const mounts = Mounts.filter(({ Type }: Inspected) => Type !== 'tmpfs').map((mount: Inspected) => {
+  const mounts = Mounts.filter(({ Type }) => Type !== 'tmpfs').map((mount) => {
     const noCopy = mount.Type === 'volume' ? ',volume-nocopy' : '';
     return `type=${mount.Type},source=${mount.Name ?? mount.Source},target=${mount.Destination}${noCopy}`;
   });
   return [
     ...['--name', name, '--user', Config.User, '--hostname', Config.Hostname, '--workdir', Config.WorkingDir],
-    ...['--network', HostConfig.NetworkMode, '--read-only', '--cap-drop', 'ALL', '--log-driver', 'none'],
+    ...[
+      '--network',
+      HostConfig.NetworkMode ?? 'none',
+      '--read-only',
+      '--cap-drop',
+      'ALL',
+      '--log-driver',
+      'none',
+    ],
     ...['--memory', String(HostConfig.Memory), '--memory-swap', String(HostConfig.Memory)],
     ...['--pids-limit', String(HostConfig.PidsLimit), '--security-opt', 'no-new-privileges'],
     ...each(
@@ -52,7 +60,7 @@ function sameAs(name: string, { Config, HostConfig, Mounts }: Inspected): string
     ...each('--mount', mounts),
     ...each(
       '--tmpfs',
-      Object.entries(HostConfig.Tmpfs).map(([target, flags]) => `${target}:${flags}`),
+      Object.entries(HostConfig.Tmpfs ?? {}).map(([target, flags]) => `${target}:${flags}`),
     ),
   ];
 }

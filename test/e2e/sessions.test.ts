@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { PODMAN_INSTALLED, podmanEngine } from '../setup/engines.ts';
+import { PODMAN_INSTALLED, readyEngine } from '../setup/engines.ts';
 import {
   fileOf,
   inHistory,
@@ -431,8 +431,7 @@ describe('S13, S19: other owners and other engines', () => {
 
   it('S13, S19: on Podman', async ({ skip }) => {
     if (!PODMAN_INSTALLED) skip('no Podman here');
-    const { directory, image } = inject('e2e');
-    const there = await installation(await podmanEngine(mkdtempSync(join(directory, 'podman-')), image));
+    const there = await installation(await readyEngine('podman', inject('e2e')));
     try {
       expect(await roundTrip(there, there.project(), {})).toBe(`${there.owner.uid}\n`);
       expect((await there.leftovers()).filter((line) => line.startsWith('container '))).toHaveLength(1);

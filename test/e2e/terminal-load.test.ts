@@ -1,15 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtempSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import { engineOf, PODMAN_INSTALLED, podmanEngine } from '../setup/engines.ts';
+import { ENGINES, readyEngine } from '../setup/engines.ts';
 import { type Installation, installation } from '../setup/installation.ts';
 import { eventually, processesOf, sandboxOf } from '../setup/look.ts';
 import { type TestTerminal, terminal } from '../setup/terminal.ts';
 
-const ENGINES = PODMAN_INSTALLED ? (['docker', 'podman'] as const) : (['docker'] as const);
 const MEBIBYTE = 2 ** 20;
 /** Of one to four bytes each, and what is several of them to a reader: combined, joined, a flag. */
 const CHARACTERS = 'aé中\u{1f600}e\u0301\u{1f468}\u200d\u{1f469}\u200d\u{1f467}\u{1f1eb}\u{1f1f7}ﾊﾟ';
@@ -20,12 +17,7 @@ describe.each(ENGINES)('S20: a terminal under load on %s', (kind) => {
   let open: TestTerminal[] = [];
 
   beforeAll(async () => {
-    const { directory, image } = inject('e2e');
-    const engine =
-      kind === 'podman'
-        ? await podmanEngine(mkdtempSync(join(directory, 'podman-')), image)
-        : engineOf('docker');
-    here = await installation(engine);
+    here = await installation(await readyEngine(kind, inject('e2e')));
     here.configure(
       'config/settings.json',
       JSON.stringify({ quietStartup: true, defaultProjectTrust: 'never', tuiMode: 'fullscreen' }),

@@ -1,25 +1,17 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { engineOf, PODMAN_INSTALLED, podmanEngine } from '../setup/engines.ts';
+import { ENGINES, readyEngine } from '../setup/engines.ts';
 import { type Installation, installation } from '../setup/installation.ts';
 import { inspect, sandboxes, sandboxOf } from '../setup/look.ts';
 import { terminal } from '../setup/terminal.ts';
 
 /** The first commands on each engine of the matrix (S19); what only differs in pi is tested on Docker alone. */
-const ENGINES = PODMAN_INSTALLED ? (['docker', 'podman'] as const) : (['docker'] as const);
-
 describe.each(ENGINES)('S19: the verbs on %s', (kind) => {
   let here: Installation;
   let project: string;
 
   beforeAll(async () => {
-    const { directory, image } = inject('e2e');
-    const engine =
-      kind === 'podman'
-        ? await podmanEngine(mkdtempSync(join(directory, 'podman-')), image)
-        : engineOf('docker');
-    here = await installation(engine);
+    here = await installation(await readyEngine(kind, inject('e2e')));
     project = here.project();
   });
 

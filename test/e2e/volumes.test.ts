@@ -55,7 +55,7 @@ describe('S1: the volumes', () => {
     });
     const { Mounts } = await inspect(here, await sandboxOf(here, project));
     const mounted = Object.fromEntries(
-      Mounts.map(({ Name, Source, Destination }: Record<string, string>) => [Destination, Name ?? Source]),
+      Mounts.map(({ Name, Source, Destination }) => [Destination, Name ?? Source]),
     );
     expect(mounted).toEqual({
       '/run/pi-agent-state': volume('pi-agent-state'),

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { hostUlimits } from '../../src/engine/host-limits.ts';
-import { engineOf, podmanEngine, type TestEngine } from '../setup/engines.ts';
+import { readyEngine, type TestEngine } from '../setup/engines.ts';
 import { leftovers, sweep } from '../setup/leftovers.ts';
 import { cleanEnvironment, type E2e } from '../setup/scene.ts';
 import { type Outcome, output, type RunningCommand, startCommand } from './commands.ts';
@@ -73,8 +73,7 @@ export async function openWorld(
   const configDirectory = join(directory, 'config');
   for (const name of ['config', 'home', 'projects', 'cache']) mkdirSync(join(directory, name));
   const image = `${prefix}pi-sandbox:${built.slice(built.lastIndexOf(':') + 1)}`;
-  const engine =
-    kind === 'podman' ? await podmanEngine(mkdtempSync(join(scratch, 'podman-')), built) : engineOf('docker');
+  const engine = await readyEngine(kind, { directory: scratch, image: built });
   const own = (words: readonly string[]) => output([kind, ...words]);
   await own(['tag', built, image]);
   const events = await watchEngine(kind, prefix);

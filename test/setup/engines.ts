@@ -1,6 +1,6 @@
 /** The engines that tests run on, each looked at through its own command line and not through the code under test. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
@@ -39,6 +39,18 @@ export function engineOf(kind: TestEngine['kind']): TestEngine {
 }
 
 export const PODMAN_INSTALLED = spawnSync('podman', ['--version']).status === 0;
+
+/** What a test runs on that is to hold on every engine (S19). */
+export const ENGINES: readonly TestEngine['kind'][] = PODMAN_INSTALLED ? ['docker', 'podman'] : ['docker'];
+
+/** The engine of that kind, ready for tests: with the image, and for Podman with a service of its own. */
+export async function readyEngine(
+  kind: TestEngine['kind'],
+  { directory, image }: { directory: string; image: string },
+): Promise<TestEngine> {
+  if (kind === 'docker') return engineOf(kind);
+  return podmanEngine(mkdtempSync(join(directory, 'podman-')), image);
+}
 
 /** Podman with an API service of its own, and the image handed over from Docker under the same name. */
 export async function podmanEngine(directory: string, image: string): Promise<TestEngine> {

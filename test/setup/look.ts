@@ -1,5 +1,7 @@
 /** Looks into a running sandbox through the engine's own command, and waits for what takes a moment. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ContainerInspectInfo } from 'dockerode';
 import type { Installation } from './installation.ts';
 
 /** The names of the installation's sandboxes, of one project if given. */
@@ -33,8 +35,8 @@ export async function processesOf(here: Installation, container: string): Promis
   return output.split('\n').filter((line) => !line.startsWith('ps -eo'));
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what an engine prints has no type of ours
-export type Inspected = any;
+/** As the engine's own command prints it. */
+export type Inspected = ContainerInspectInfo;
 
 export async function inspect(here: Installation, name: string): Promise<Inspected> {
   return JSON.parse(await here.engine.command(['inspect', name]))[0];

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { pathsOf, type Roots } from '../../../src/agent-dir/index.ts';
 import { spareOf } from '../../../src/container/history/spare.ts';
+import { parseSessionId } from '../../../src/pi/index.ts';
 import type { RunRequest } from '../../../src/wire/index.ts';
 import { makeRoots } from './sandbox.ts';
 
@@ -40,10 +41,9 @@ function spared(
   const history = { sessions: roots.sessions, locks: pathsOf(roots).sessionLocks };
   const spare = spareOf(roots, history, { program, arguments: given, directory: CWD });
   return [newest, older, other, flat].flatMap((file) => {
-    const id = /_(.*)\.jsonl$/.exec(file)?.[1] ?? '';
-    const facts = { file, id, cwd: CWD, bytes: 1, lastChange: new Date() };
-    // biome-ignore lint/suspicious/noExplicitAny: an id is branded where it is read
-    return spare(facts as any) ? [id] : [];
+    const id = parseSessionId(/_(.*)\.jsonl$/.exec(file)?.[1] ?? '');
+    if (id === undefined) throw new Error(`${file} has no id`);
+    return spare({ file, id, cwd: CWD, bytes: 1, lastChange: new Date() }) ? [id] : [];
   });
 }
 
