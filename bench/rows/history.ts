@@ -29,11 +29,18 @@ async function box(world: BenchWorld): Promise<(script: string) => Promise<numbe
   };
 }
 
-/**
- * As it is when every start prunes: few Sessions are older than the retention. Each of those costs a look into it, and a
- * first prune of a history that nobody ever pruned has many of them.
- */
-function makeHistory(world: BenchWorld, name: string, sessions: number, medianBytes: number): string {
+/** As it is when every start prunes: of a thousand Sessions, one is older than the retention and has to be looked into. */
+const PRUNED = 3;
+/** As a first prune finds it: half of the Sessions are. */
+const NEVER_PRUNED = 30;
+
+function makeHistory(
+  world: BenchWorld,
+  name: string,
+  sessions: number,
+  medianBytes: number,
+  medianDays = PRUNED,
+): string {
   const directory = join(world.scratch, name);
   mkdirSync(join(directory, 'locks'), { recursive: true });
   const owner = { uid: 0, gid: 0 };
@@ -42,6 +49,7 @@ function makeHistory(world: BenchWorld, name: string, sessions: number, medianBy
     sessions,
     now: NOW,
     medianBytes,
+    medianDays,
     largestBytes: medianBytes * 50,
     misdated: 0,
     owner,
@@ -86,6 +94,13 @@ export const listing: RowMaker = async (world) => {
       baseline: side('find in the same container', find),
     }),
   );
+  const unpruned = makeHistory(world, 'unpruned', MANY / 10, 700, NEVER_PRUNED);
+  rows.push({
+    id: 'B9u',
+    work: `sessions list over ${MANY / 10} Sessions, half of them expired`,
+    ours: side('each expired one is opened', program(LIST, unpruned)),
+    baseline: side('find opens none', `find ${unpruned}/sessions -type f -printf '%s %T@ %p\\n' >/dev/null`),
+  });
   const growth = [MANY / 10, MANY].map((count): Row => {
     const [large, small] = [places.get(count) ?? '', places.get(count / 10) ?? ''];
     return {
