@@ -1,7 +1,7 @@
 /** The sessions directory and the room's own folder in it, and the lock under which one process changes them. */
 import { dirname, join } from 'node:path';
 import { type DirectoryHandle, makeChildDirectory, openDirectory } from '../lib/directory-handle.ts';
-import { hasCode, OperationError } from '../lib/errors.ts';
+import { OperationError } from '../lib/errors.ts';
 import { FileError } from '../lib/file-error.ts';
 import { LockTakenError, takeLock } from '../lib/kernel-lock.ts';
 import type { LockRecord } from '../lib/lock-record.ts';
@@ -94,7 +94,7 @@ async function lockHistory(history: History, own: DirectoryHandle, needs: Histor
 
 /** A FileError of an address that means nothing to people, with the path they know. */
 export function named(error: unknown, directory: DirectoryHandle): unknown {
-  if (!(error instanceof FileError) || !hasCode(error, error.code ?? '')) return error;
+  if (!(error instanceof FileError)) return error;
   const address = dirname(directory.at('x'));
   if (!error.path.startsWith(`${address}/`)) return error;
   const path = join(directory.path, error.path.slice(address.length + 1));

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { openRegularFile } from './bounded-read.ts';
-import { LimitError, messageOf, OperationError } from './errors.ts';
+import { messageOf, OperationError } from './errors.ts';
 import { FileError } from './file-error.ts';
 
 const LF = 0x0a;
@@ -173,13 +173,21 @@ export async function appendJsonLines(
     if (!follow && !stats.isFile()) throw new OperationError('it is not a regular file');
     if (size === 0 && (mode & 0o777) !== 0o600) await handle.chmod(0o600);
     const lines = Buffer.from(`${(await needsNewline(handle, size)) ? '\n' : ''}${json.join('')}`);
-    const { bytesWritten } = await handle.write(lines);
-    if (bytesWritten !== lines.length) throw new LimitError('the disk took only a part of the line');
+    await writeAll(handle, lines);
     if (sync) await handle.sync();
   } catch (error) {
     throw new FileError('append to', path, error);
   } finally {
     await handle?.close();
+  }
+}
+
+/** A disk that took only a part of it says why with the next write: callers have to know a full one (ENOSPC). */
+async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesWritten } = await handle.write(bytes, done);
+    if (bytesWritten === 0) throw new OperationError('the disk takes no more of it');
+    done += bytesWritten;
   }
 }
 

@@ -1,9 +1,9 @@
 /** What is left of the old history: how much it is, and deleting it (S12, S13). */
-import { closeSync, constants, writeSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 import { systemClock } from '../../lib/clock.ts';
 import { statChild, unlinkChild } from '../../lib/directory-entries.ts';
-import { type DirectoryHandle, openChildFile } from '../../lib/directory-handle.ts';
-import { messageOf, OperationError } from '../../lib/errors.ts';
+import { hasCode, messageOf, OperationError } from '../../lib/errors.ts';
+import { appendJsonLine } from '../../lib/jsonl.ts';
 import type { DomainTable } from '../../wire/index.ts';
 import { lockStore } from './lock.ts';
 import { CLEAR_LOG } from './names.ts';
@@ -36,7 +36,8 @@ export function surveyLegacy({ sharedRoot, table, seal = LEGACY_SEAL }: StoreOpt
   try {
     for (const file of walkStore(store, { table, seal })) {
       if (file.fd !== undefined) closeSync(file.fd);
-      countIn(content, file);
+      // What cannot be read is not cleared either.
+      countIn(content, file.problem === undefined ? file : { ...file, kind: 'foreign' });
     }
   } finally {
     store.close();
@@ -46,7 +47,8 @@ export function surveyLegacy({ sharedRoot, table, seal = LEGACY_SEAL }: StoreOpt
 
 /**
  * Deletes what belongs to no configured domain, also what has no readable header; with `all` also what waits for a
- * domain's first start. Never what is not named like a Session. Each is in the store's log, with its size, before it goes.
+ * domain's first start. Never what is not named like a Session. Each is in the store's log, with its size, before it
+ * goes; on a disk too full for that right after.
  *
  * @throws OperationError when a migration runs
  */
@@ -75,15 +77,13 @@ export async function clearLegacyStore(
         hint: 'try again when it has started',
       });
     }
-    const log = openLog(store);
     try {
       for (const file of walkStore(store, { table, seal })) {
         if (file.fd !== undefined) closeSync(file.fd);
-        if (goes(file, all)) deleteOne(file, report, log, clock.now());
+        if (goes(file, all)) await deleteOne(file, report, store.at(CLEAR_LOG), clock.now());
         else stays(file, report);
       }
     } finally {
-      closeSync(log);
       lock.release();
     }
   } finally {
@@ -103,22 +103,32 @@ function stays(file: FoundFile, report: LegacyClearReport): void {
   countIn(report.content, file);
 }
 
-function deleteOne(file: FoundFile, report: LegacyClearReport, log: number, now: Date): void {
+async function deleteOne(file: FoundFile, report: LegacyClearReport, log: string, now: Date): Promise<void> {
   const { folder, name, path, stats } = file;
   try {
     // A damaged one may be anything by now: only a file goes.
     if (statChild(folder.directory, name)?.isFile() !== true) throw new OperationError('it is no file');
-    const entry = { version: 1, at: now.toISOString(), action: 'deleted', why: 'cleared', file: path };
-    writeSync(log, `${JSON.stringify({ ...entry, bytes: stats.size, lastChange: stats.mtimeMs })}\n`);
+    const facts = { version: 1, at: now.toISOString(), action: 'deleted', why: 'cleared', file: path };
+    const line = { ...facts, bytes: stats.size, lastChange: stats.mtimeMs };
+    const logged = await appendIfRoom(log, line);
     unlinkChild(folder.directory, name);
     folder.thinned = true;
     addTo(report.deleted, stats);
+    if (!logged && !(await appendIfRoom(log, line)))
+      note(report.problems, { file: path, reason: 'it was deleted, and the disk had no room to log it' });
   } catch (error) {
     note(report.problems, { file: path, reason: messageOf(error) });
     countIn(report.content, file);
   }
 }
 
-function openLog(store: DirectoryHandle): number {
-  return openChildFile(store, CLEAR_LOG, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND).fd;
+/** False on a full disk, which must not keep anyone from making room. */
+async function appendIfRoom(log: string, line: object): Promise<boolean> {
+  try {
+    await appendJsonLine(log, line, { follow: false });
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'ENOSPC', 'EDQUOT')) return false;
+    throw error;
+  }
 }

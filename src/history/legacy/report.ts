@@ -37,7 +37,7 @@ export const LegacyContent = z.object({
   unowned: tally,
   /** Named like Sessions, without a readable header: nobody can tell whose they are. */
   damaged: tally,
-  /** Not named like Sessions, links, folders below folders: never touched. */
+  /** Not named like Sessions, links, folders below folders; for a clear also what cannot be read: never touched. */
   foreign: tally,
 });
 export type LegacyContent = z.infer<typeof LegacyContent>;

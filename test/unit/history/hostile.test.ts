@@ -9,7 +9,6 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
-  rmSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
@@ -340,38 +339,4 @@ describe('what may not be read', () => {
       `.trash/${TODAY}/--p--/open.jsonl.trashed`,
     ]);
   });
-});
-
-describe('a full disk', () => {
-  it.for([7, 0])(
-    'S11: with %d days of trash no Session is lost, and none goes without a trace',
-    async (trashDays, context) => {
-      const disk = smallDisk(512);
-      if ('skip' in disk) return context.skip(disk.skip);
-      const scene = makeScene(disk.path);
-      const texts = new Map<string, string>();
-      for (let n = 0; n < 20; n++)
-        texts.set(`s${n}`, scene.session(`--p--/s${n}.jsonl`, { mtime: n % 2 ? 90 : 1 }));
-      const filler = join(disk.path, 'filler');
-      let size = 0;
-      for (const piece of [65_536, 4_096, 512, 1]) {
-        try {
-          for (;;) writeFileSync(filler, Buffer.alloc(piece), { flag: 'a' });
-        } catch {
-          size = lstatSync(filler).size;
-        }
-      }
-      expect(size).toBeGreaterThan(100_000);
-      const retention = { days: 30, trashDays };
-      await pruneHistory(scene.history, scene.options({ retention })).catch(() => undefined);
-      const kept = Object.values(scene.files());
-      for (const [id, text] of texts)
-        if (trashDays > 0 || Number(id.slice(1)) % 2 === 0) expect(kept, id).toContain(text);
-      rmSync(filler);
-      const report = await pruneHistory(scene.history, scene.options({ retention }));
-      expect(report.problems.items).toEqual([]);
-      expect(readdirSync(join(scene.root, '--p--'))).toHaveLength(10);
-      if (trashDays > 0) expect(new Set(Object.values(scene.files()))).toEqual(new Set(texts.values()));
-    },
-  );
 });
