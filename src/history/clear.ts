@@ -10,6 +10,7 @@ import { placePath } from './layout.ts';
 import { announcement, BATCH, type Candidate, deleteFile, isOpen, removeEmptyFolders } from './move.ts';
 import { changingHistory } from './own-directory.ts';
 import { SessionOpenError } from './remove.ts';
+import { lastChangeOf } from './session-facts.ts';
 import { turns } from './turns.ts';
 import type { ClearReport, History, HistoryNeeds } from './types.ts';
 import { type Found, type FoundFile, walkSessions, walkTrash } from './walk.ts';
@@ -70,7 +71,7 @@ async function deleteFound(clearing: Clearing, walk: Iterable<Found>): Promise<v
     if (turn.due()) await turn.give();
     if (found.kind === 'problem') addTo(report.problems, found.problem);
     else if (found.kind === 'file') batch.push(candidateOf(found, now));
-    else if (found.kind === 'temporary') batch.push(withoutSession(found));
+    else if (found.kind === 'temporary') batch.push(withoutSession(found, now));
     else if (found.kind === 'folder' && found.empty && found.day !== undefined)
       removeEmptyFolders(root, [found]);
     if (batch.length < BATCH) continue;
@@ -82,11 +83,12 @@ async function deleteFound(clearing: Clearing, walk: Iterable<Found>): Promise<v
 
 function candidateOf(found: FoundFile, now: number): Candidate {
   const session = examine(found, now);
-  return 'kind' in session ? withoutSession(found) : session;
+  return 'kind' in session ? withoutSession(found, now) : session;
 }
 
-function withoutSession({ place, stats }: Pick<FoundFile, 'place' | 'stats'>): Candidate {
-  const facts = { id: undefined, cwd: undefined, bytes: stats.size, lastChange: new Date(stats.mtimeMs) };
+function withoutSession({ place, stats }: Pick<FoundFile, 'place' | 'stats'>, now: number): Candidate {
+  const lastChange = new Date(lastChangeOf(stats.mtimeMs, undefined, now));
+  const facts = { id: undefined, cwd: undefined, bytes: stats.size, lastChange };
   return { ...facts, file: placePath(place), place, stats };
 }
 

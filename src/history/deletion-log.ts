@@ -9,6 +9,7 @@ import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handl
 import { hasCode } from '../lib/errors.ts';
 import { type RandomSource, randomId } from '../lib/ids.ts';
 import { appendJsonLines, readJsonLines } from '../lib/jsonl.ts';
+import { dateOf } from './dates.ts';
 import { LOG_FILE, OWN_DIRECTORY } from './layout.ts';
 import { inHistory, named } from './own-directory.ts';
 import { type Intent, LogRecord, type Outcome, RECORD_VERSION } from './records.ts';
@@ -17,7 +18,8 @@ import type { DeletionEntry, History } from './types.ts';
 /** The log and what it was before; so some 200,000 deletions are kept (rule 7). */
 const MAX_BYTES = 16 * 1024 * 1024;
 const OLDER_FILES = 3;
-const MAX_LINE_BYTES = 64 * 1024;
+/** The outcome of a batch of which nothing came about names all of it, and names can be 255 bytes of anything. */
+const MAX_LINE_BYTES = 1024 * 1024;
 /** A batch is resolved in memory; no writer of ours makes a longer one. */
 const MOST_IN_A_BATCH = 4_096;
 
@@ -174,9 +176,4 @@ function entryOf(intent: Intent, outcome: DeletionEntry['outcome']): DeletionEnt
   const { action, why, file, id, bytes, to, days } = intent;
   const [at, lastChange] = [dateOf(intent.at), dateOf(intent.lastChange)];
   return at ? { at, action, why, file, id, bytes, lastChange, to, days, outcome } : 'skipped';
-}
-
-function dateOf(text: string | undefined): Date | undefined {
-  const date = new Date(text ?? Number.NaN);
-  return Number.isNaN(date.getTime()) ? undefined : date;
 }

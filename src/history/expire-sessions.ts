@@ -19,7 +19,7 @@ import {
 } from './move.ts';
 import type { Pruning } from './pruning.ts';
 import { recordOne } from './remove.ts';
-import { isOlderThan } from './session-facts.ts';
+import { isOlderThan, lastChangeOf } from './session-facts.ts';
 import type { SessionFacts } from './types.ts';
 import { type Found, type FoundFile, type FoundFolder, walkSessions } from './walk.ts';
 
@@ -215,7 +215,7 @@ async function removeLeftover({ root, log, now, report }: Pruning, found: Leftov
   const { place, stats } = found;
   // Its mtime may be set already to what the Session's will be.
   if (!log || now - Math.max(stats.mtimeMs, stats.ctimeMs) <= EMPTY_FOR_MS) return;
-  const lastChange = new Date(stats.mtimeMs);
+  const lastChange = new Date(lastChangeOf(stats.mtimeMs, undefined, now));
   const file = {
     file: placePath(place),
     place,

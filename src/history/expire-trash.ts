@@ -16,6 +16,7 @@ import {
   removeEmptyFolders,
 } from './move.ts';
 import type { Pruning } from './pruning.ts';
+import { lastChangeOf } from './session-facts.ts';
 import { walkTrash } from './walk.ts';
 
 export async function expireTrash(pruning: Pruning): Promise<void> {
@@ -104,13 +105,13 @@ function redate(
   found: { place: Candidate['place']; stats: Candidate['stats'] },
   today: string,
 ): void {
-  const { root, report } = pruning;
+  const { root, report, now } = pruning;
   const { place, stats } = found;
   const original = originalPlace(place);
   if (!original) return;
   const file = placePath(place);
   try {
-    const lastChange = new Date(stats.mtimeMs);
+    const lastChange = new Date(lastChangeOf(stats.mtimeMs, undefined, now));
     const copy = { file, place, stats, id: undefined, cwd: undefined, bytes: stats.size, lastChange };
     withFolders(root, (folders) => moveToTrash(folders, copy, freePlaceInTrash(folders, today, original)));
     removeEmptyFolders(root, [place]);

@@ -4,6 +4,8 @@ import * as z from 'zod/mini';
 export const RECORD_VERSION = 1;
 
 const text = z.string().check(z.maxLength(8_192));
+/** The log lies where a sandbox can write: what is no number of bytes or days makes its line a damaged one. */
+const amount = z.number().check(z.minimum(0), z.maximum(Number.MAX_SAFE_INTEGER));
 
 /** What is about to be done to one Session; on disk before it is done. */
 export const Intent = z.object({
@@ -16,11 +18,11 @@ export const Intent = z.object({
   action: z.enum(['trashed', 'deleted', 'restored']),
   why: z.enum(['retention', 'trash', 'asked', 'cleared', 'leftover']),
   /** For `retention` and `trash`: the days that were set. */
-  days: z.optional(z.int()),
+  days: z.optional(amount),
   /** Below the sessions directory. */
   file: text,
   id: z.optional(text),
-  bytes: z.number(),
+  bytes: amount,
   lastChange: z.optional(text),
   to: z.optional(text),
 });

@@ -87,10 +87,10 @@ function timeOf(line: string): number | 'damaged' | undefined {
 
 /**
  * Last change in milliseconds: the newest of mtime and the last entry's timestamp (S11). Each counts as now where it
- * lies in the future, so that a wrong clock makes nobody's Session old.
+ * lies in the future, so that a wrong clock makes nobody's Session old; some file systems keep times that are no dates.
  */
 export function lastChangeOf(mtimeMs: number, lastEntry: number | undefined, now: number): number {
-  return Math.min(now, Math.max(mtimeMs, lastEntry ?? Number.NEGATIVE_INFINITY));
+  return Math.min(now, Math.max(mtimeMs, lastEntry ?? 0, 0));
 }
 
 /** Strictly older than the days; 0 days keep everything. */

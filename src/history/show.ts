@@ -8,6 +8,7 @@ import { OperationError } from '../lib/errors.ts';
 import { readJsonLines } from '../lib/jsonl.ts';
 import { safeForTerminal } from '../lib/redact.ts';
 import { readSessionHeader } from '../pi/index.ts';
+import { dateOf } from './dates.ts';
 import { inFolder } from './folders.ts';
 import { originalPlace, placePath } from './layout.ts';
 import { sessionRow } from './rows.ts';
@@ -45,12 +46,11 @@ export async function showSession(
     });
     const { row, header, fd } = facts;
     const original = place.day === undefined ? undefined : originalPlace(place);
-    const created = Date.parse(header?.timestamp ?? '');
     return {
       ...row,
       expired: row.expired && place.day === undefined,
       version: header?.version,
-      created: Number.isNaN(created) ? undefined : new Date(created),
+      created: dateOf(header?.timestamp),
       parentSession: header?.parentSession,
       original: original && placePath(original),
       ...(await readOutline(fd)),
@@ -110,9 +110,8 @@ function describe(value: unknown): { kind: string; said?: OutlineEntry } {
   const message = record(entry.message);
   const role = text(message.role) || 'unknown';
   if (role === 'system') return { kind: role };
-  const at = Date.parse(text(entry.timestamp));
   const said = contentText(message).slice(0, MAX_TEXT);
-  return { kind: role, said: { at: Number.isNaN(at) ? undefined : new Date(at), role, text: said } };
+  return { kind: role, said: { at: dateOf(text(entry.timestamp)), role, text: said } };
 }
 
 function contentText(message: Record<string, unknown>): string {

@@ -9,6 +9,7 @@ import { FileError } from '../lib/file-error.ts';
 import { isHeld } from '../lib/kernel-lock.ts';
 import { addTo, boundedList, emptyTally } from './bounded.ts';
 import { examine } from './candidates.ts';
+import { placePath } from './layout.ts';
 import { inHistory } from './own-directory.ts';
 import { isOlderThan, lastChangeOf } from './session-facts.ts';
 import { turns } from './turns.ts';
@@ -66,21 +67,20 @@ async function countSessions(
   for (const found of walkSessions(root, { isDone })) {
     if (turn.due()) await turn.give();
     if (found.kind === 'problem') addTo(summary.problems, found.problem);
-    else if (found.kind === 'file')
-      add(found.stats.size, countExpired(found, retention.days, now, summary) ?? found.stats.mtimeMs);
+    else if (found.kind === 'file') add(found.stats.size, countExpired(found, retention.days, now, summary));
   }
   if (summary.count === 0) return;
   summary.oldest = new Date(oldest);
   summary.newest = new Date(newest);
 }
 
-/** The last change as the file's content has it; undefined when it cannot be told. */
-function countExpired(found: FoundFile, days: number, now: number, summary: Summary): number | undefined {
+/** Gives the last change. */
+function countExpired(found: FoundFile, days: number, now: number, summary: Summary): number {
   const session = examine(found, now);
   if ('kind' in session) {
     if (session.kind === 'no-session') summary.damaged++;
-    else addTo(summary.problems, { file: found.place.name, ...session });
-    return undefined;
+    else addTo(summary.problems, { file: placePath(found.place), ...session });
+    return lastChangeOf(found.stats.mtimeMs, undefined, now);
   }
   const lastChange = session.lastChange.getTime();
   if (!session.undatable && isOlderThan(lastChange, days, now)) summary.expired++;

@@ -1,7 +1,7 @@
 /** Reads what a history program answers as what it is: hostile input, bounded and checked line by line (rule 8). */
 import type { Readable } from 'node:stream';
 import * as z from 'zod/mini';
-import { LimitError, OperationError, TimeoutError } from '../../lib/errors.ts';
+import { EXIT, LimitError, OperationError, TimeoutError } from '../../lib/errors.ts';
 import { HISTORY_LIMITS, type HistoryAnswer, historyAnswer } from '../../wire/index.ts';
 
 /** Between two lines nothing takes longer, but for another command that works on the same history. */
@@ -19,25 +19,36 @@ export type Marker = z.infer<typeof Marker>;
 export async function readAnswer(stdout: Readable): Promise<HistoryAnswer[]> {
   const parse = answerParser();
   const lines: HistoryAnswer[] = [];
-  for await (const line of linesOf(stdout)) lines.push(parse(line));
+  for await (const line of linesOf(stdout)) {
+    const answer = parse(line);
+    if (answer === undefined) {
+      throw new OperationError(NOT_IN_ITS_FORM, {
+        hint: 'the sandbox may be of another version: pi-sandbox stop, then try again',
+      });
+    }
+    lines.push(answer);
+  }
   return lines;
 }
 
-/** The answers of several domains one after the other, as a helper container prints them. */
+/**
+ * The answers of several domains one after the other, as a helper container prints them. A line that is in no known form
+ * is a failure of the domain whose answer it is in, and no other's.
+ */
 export async function* readMarkedAnswers(stdout: Readable): AsyncGenerator<Marker | HistoryAnswer> {
   const parse = answerParser();
-  for await (const line of linesOf(stdout)) yield z.safeParse(Marker, json(line)).data ?? parse(line);
+  for await (const line of linesOf(stdout)) {
+    const marker = z.safeParse(Marker, json(line)).data;
+    yield marker ??
+      parse(line) ?? { type: 'failed', error: '', message: NOT_IN_ITS_FORM, exitCode: EXIT.failed };
+  }
 }
 
-function answerParser(): (line: string) => HistoryAnswer {
+const NOT_IN_ITS_FORM = 'what answered for the history did not answer in its form';
+
+function answerParser(): (line: string) => HistoryAnswer | undefined {
   const schema = historyAnswer();
-  return (line) => {
-    const parsed = schema.safeParse(json(line));
-    if (parsed.success) return parsed.data;
-    throw new OperationError('what answered for the history did not answer in its form', {
-      hint: 'the sandbox may be of another version: pi-sandbox stop, then try again',
-    });
-  };
+  return (line) => schema.safeParse(json(line)).data;
 }
 
 function json(line: string): unknown {

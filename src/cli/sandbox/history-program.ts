@@ -166,15 +166,15 @@ async function collect(stdout: Readable): Promise<Map<string, { lines: HistoryAn
   return answers;
 }
 
-/** An answer is whole when its last line says so. */
+/** An answer is whole when its last line says so, and none says otherwise. */
 function finished(
   history: DomainHistory,
   lines: readonly HistoryAnswer[],
   said: string | undefined,
 ): DomainAnswer {
-  const last = lines.at(-1);
-  if (last?.type === 'end') return { history, lines: lines.slice(0, -1), failed: undefined };
-  if (last?.type === 'failed') return { history, lines: lines.slice(0, -1), failed: last };
+  const failed = lines.find((line) => line.type === 'failed');
+  if (failed !== undefined) return { history, lines: lines.filter((line) => line !== failed), failed };
+  if (lines.at(-1)?.type === 'end') return { history, lines: lines.slice(0, -1), failed: undefined };
   const why = said === undefined || said === '' ? '' : `: ${said}`;
   return { history, lines, failed: { error: '', message: `the answer is not whole${why}`, exitCode: 1 } };
 }

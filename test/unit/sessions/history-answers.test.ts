@@ -69,6 +69,18 @@ describe('rule 8: what answers for a history may be anything in the sandbox', ()
     expect(lines).toEqual([{ type: 'domain', domain: 'work' }, FOUND, { type: 'exit', code: 0 }]);
   });
 
+  it('S13: in a helper a line of no known form fails the domain it stands in, and no other', async () => {
+    const lines = [];
+    const marked = saying(
+      { type: 'domain', domain: 'work' },
+      { type: 'shell' },
+      { type: 'domain', domain: 'own' },
+      FOUND,
+    );
+    for await (const line of readMarkedAnswers(marked)) lines.push(line.type);
+    expect(lines).toEqual(['domain', 'failed', 'domain', 'found']);
+  });
+
   it('S13: a sandbox that is asked alone cannot speak for another domain', async () => {
     await expect(readAnswer(saying({ type: 'domain', domain: 'private' }))).rejects.toThrow(OperationError);
   });
