@@ -13,7 +13,8 @@ import {
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { PODMAN_INSTALLED, readyEngine } from '../setup/engines.ts';
 import { generateHistory } from '../setup/history-generator.ts';
 import { type Installation, installation } from '../setup/installation.ts';
 import { makePiWorld, runPi } from '../setup/pi.ts';
@@ -319,6 +320,26 @@ describe('S15: export', () => {
       }
     },
   );
+});
+
+it('S15, S19: on Podman, what came in goes out byte for byte', async ({ skip }) => {
+  if (!PODMAN_INSTALLED) skip('no Podman here');
+  const there = await installation(await readyEngine('podman', inject('e2e')));
+  try {
+    there.configure('.env', 'SESSIONS_RETENTION_DAYS=0\n');
+    const arrived = await there.run(['import', '--from', agent, '--history', '--yes', '--json']);
+    expect(arrived.exitCode).toBe(0);
+    const [{ added }] = JSON.parse(arrived.stdout).history.domains;
+    const to = join(there.directory, 'left');
+    expect((await there.run(['export', '--to', to, '--yes'])).exitCode).toBe(0);
+    const left = filesBelow(join(to, 'sessions'));
+    expect(left.size).toBe(added.count);
+    expect(left.size).toBeGreaterThan(imported().size);
+    expect(left).toEqual(new Map([...original].filter(([path]) => left.has(path))));
+  } finally {
+    await there.cleanup();
+  }
+  expect(await there.leftovers()).toEqual([]);
 });
 
 describe('S15: killed at any moment, and run again', () => {

@@ -1,37 +1,45 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { ENGINES, readyEngine } from '../setup/engines.ts';
 import { type Installation, installation } from '../setup/installation.ts';
 import { leftovers } from '../setup/leftovers.ts';
 import { terminal } from '../setup/terminal.ts';
 
-let here: Installation;
-let neighbour: Installation;
-let project: string;
+describe.each(ENGINES)('S15: reset on %s', (kind) => {
+  let here: Installation;
+  let neighbour: Installation;
+  let project: string;
 
-beforeAll(async () => {
-  [here, neighbour] = await Promise.all([installation(), installation()]);
-  here.configure('.env', 'DOMAINS=work,private\nDEFAULT_DOMAIN=work\n');
-  project = here.project();
-});
+  beforeAll(async () => {
+    const engine = await readyEngine(kind, inject('e2e'));
+    [here, neighbour] = [
+      await installation(engine),
+      await installation({ ...engine, close: async () => undefined }),
+    ];
+    here.configure('.env', 'DOMAINS=work,private\nDEFAULT_DOMAIN=work\n');
+    project = here.project();
+  });
 
-afterAll(async () => {
-  await Promise.all([here.cleanup(), neighbour.cleanup()]);
-  expect([...(await here.leftovers()), ...(await neighbour.leftovers())]).toEqual([]);
-});
+  afterAll(async () => {
+    await Promise.all([here.cleanup(), neighbour.cleanup()]);
+    expect([...(await here.leftovers()), ...(await neighbour.leftovers())]).toEqual([]);
+  });
 
-/** The tests' own image bears this installation's name and another's label, so it is not this one's to remove. */
-const all = async (): Promise<string[]> =>
-  (await leftovers(here.engine, here.prefix)).filter((line) => line !== `image ${here.image}`).sort();
-const start = (domain: string) => here.run(['shell', project, '--domain', domain, '--', 'true']);
+  /** The tests' own image bears this installation's name and another's label, so it is not this one's to remove. */
+  const all = async (): Promise<string[]> =>
+    (await leftovers(here.engine, here.prefix))
+      .filter((line) => line.replace('localhost/', '') !== `image ${here.image}`)
+      .sort();
+  const start = (domain: string) => here.run(['shell', project, '--domain', domain, '--', 'true']);
 
-describe('S15: reset', () => {
   it('S15: lists exactly what would go, with sizes, and removes nothing', async () => {
     await start('work');
     await start('private');
     await neighbour.run(['shell', neighbour.project(), '--', 'true']);
-    const labels = `LABEL pi-sandbox.prefix=${here.prefix} pi-sandbox.role=image`;
+    const labels = [`LABEL pi-sandbox.prefix=${here.prefix}`, 'LABEL pi-sandbox.role=image'];
+    const changes = labels.flatMap((label) => ['--change', label]);
     const empty = Buffer.alloc(1024).toString('latin1');
-    await here.engine.command(['import', '--change', labels, '-', `${here.prefix}pi-sandbox:old`], {
+    await here.engine.command(['import', ...changes, '-', `${here.prefix}pi-sandbox:old`], {
       input: empty,
     });
     const before = await all();

@@ -2,7 +2,7 @@
 import type { ContainerSummary, Engine } from '../../engine/index.ts';
 import type { Config, DomainId } from '../config/index.ts';
 import { ownImages } from './image.ts';
-import { domainOfNetworkName, volumeOfName } from './names.ts';
+import { domainOfNetworkName, isSandboxName, volumeOfName } from './names.ts';
 import { LABELS } from './sandbox.ts';
 
 export interface Belonging {
@@ -38,8 +38,10 @@ export async function belongings(
     ...containers.map(({ id, name, labels, state }): Belonging => {
       return { kind: 'container', id, name, domain: labels[LABELS.domain], state };
     }),
-    ...networks.flatMap(({ id, name }): Belonging[] => {
-      const of = domainOfNetworkName(prefix, name);
+    ...networks.flatMap(({ id, name, labels }): Belonging[] => {
+      // On an engine that cannot cut containers off from each other, a sandbox's own has the sandbox's name.
+      const ofSandbox = isSandboxName(prefix, name) ? labels[LABELS.domain] : undefined;
+      const of = domainOfNetworkName(prefix, name) ?? ofSandbox;
       return of === undefined ? [] : [{ kind: 'network', id, name, domain: of }];
     }),
     ...volumes.flatMap(({ name }): Belonging[] => {
