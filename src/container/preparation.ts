@@ -1,7 +1,7 @@
 import { gitDir, npmDir, pathsOf } from '../agent-dir/index.ts';
 import { missingPackages } from '../pi/index.ts';
 import type { FrameConnection, RunRequest } from '../wire/index.ts';
-import { pruneBeforeStart } from './history/start-prune.ts';
+import { pruneBeforeStart, type Spare } from './history/start-prune.ts';
 import type { Living } from './living.ts';
 import { answer, refusal, tell } from './replies.ts';
 import { type Place, SandboxState } from './sandbox-state.ts';
@@ -20,6 +20,7 @@ export class Preparation {
   private readonly settings: Place & { bare?: boolean };
   private readonly living: Living;
   private readonly isEnding: () => boolean;
+  private readonly starting = new Set<Spare>();
   /** Set-up and merges happen one after the other, however many starts come at once. */
   private preparing: Promise<void> = Promise.resolve();
 
@@ -73,7 +74,13 @@ export class Preparation {
     const { roots, clock } = this.settings;
     const { config } = this.state.merge;
     await pruneBeforeStart(
-      { roots, config, clock, note: (event, facts) => this.state?.log.write(event, facts) },
+      {
+        roots,
+        config,
+        clock,
+        starting: this.starting,
+        note: (event, facts) => this.state?.log.write(event, facts),
+      },
       connection,
       request,
     );

@@ -17,13 +17,19 @@ import { spareOf } from './spare.ts';
 const LOCK_WAIT_MS = 2_000;
 /** 100,000 Sessions take seconds. What is left after this is the next start's. */
 const PRUNE_MS = 10_000;
+/** So long after its prune a pi may need to open the Session that its start names. */
+const STARTING_MS = 60_000;
 /** A disk that does not answer must not hold a start back for ever. */
 const GIVE_UP_MS = 15_000;
+
+export type Spare = ReturnType<typeof spareOf>;
 
 export interface StartPrune {
   readonly roots: Roots;
   readonly config: SandboxConfig;
   readonly clock: Clock;
+  /** What the starts of the last moments name: no other start takes it away before their pi has opened it. */
+  readonly starting: Set<Spare>;
   readonly note: (event: string, facts: Record<string, unknown>) => void;
 }
 
@@ -31,7 +37,7 @@ export interface StartPrune {
 export async function pruneBeforeStart(
   prune: StartPrune,
   connection: FrameConnection,
-  request: RunRequest,
+  request: Pick<RunRequest, 'program' | 'arguments' | 'directory'>,
 ): Promise<void> {
   const { roots, config, clock, note } = prune;
   const settings = config.history;
@@ -40,7 +46,7 @@ export async function pruneBeforeStart(
   try {
     const work = pruneHistory(history, {
       retention: { days: settings.retentionDays, trashDays: settings.trashDays },
-      spare: spareOf(roots, history, request),
+      spare: alsoSpared(prune.starting, spareOf(roots, history, request)),
       clock,
       waitMs: LOCK_WAIT_MS,
       signal: AbortSignal.timeout(PRUNE_MS),
@@ -69,6 +75,13 @@ export async function pruneBeforeStart(
       `old Sessions were not all pruned: ${messageOf(error)}; the next start tries again`,
     );
   }
+}
+
+/** The prunes of other starts may be at work already, so what counts is what is named at the moment they ask. */
+function alsoSpared(starting: Set<Spare>, spare: Spare): Spare {
+  starting.add(spare);
+  setTimeout(() => starting.delete(spare), STARTING_MS).unref();
+  return (session) => [...starting].some((named) => named(session));
 }
 
 /** What should have gone or been looked at, and was not; what is no Session is for `sessions list` to report. */
