@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, readFileSync, rmSync } from 'node:fs';
 import { type BuildOptions, build } from 'esbuild';
+import { fileBeside } from './file-beside.ts';
 import { lazyModules } from './lazy-modules.ts';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
@@ -62,11 +63,13 @@ await Promise.all([
     ...common,
     entryPoints: {
       'container/extensions/session-lock': 'src/agent/extensions/session-lock.ts',
+      'container/extensions/history-log': 'src/agent/extensions/history-log.ts',
       'container/extensions/demo-model': 'src/agent/extensions/demo-model.ts',
     },
     outdir: 'dist',
     outExtension: { '.js': '.mjs' },
     external: ['fs-native-extensions', '@earendil-works/*'],
+    plugins: [fileBeside()],
   }),
   build({
     ...common,

@@ -1,4 +1,5 @@
 /** Session history of one domain: retention, trash, listing, log; see README.md. */
+export { type BroughtBackSession, logBroughtBack } from './brought-back.ts';
 export { type ClearOptions, clearHistory } from './clear.ts';
 export { type LogLine, readDeletions } from './deletion-log.ts';
 export { exportHistory, exportSession } from './export.ts';

@@ -16,7 +16,7 @@ export const Intent = z.object({
   /** ISO 8601, UTC. */
   at: text,
   action: z.enum(['trashed', 'deleted', 'restored']),
-  why: z.enum(['retention', 'trash', 'asked', 'cleared', 'leftover']),
+  why: z.enum(['retention', 'trash', 'asked', 'cleared', 'leftover', 'used']),
   /** For `retention` and `trash`: the days that were set. */
   days: z.optional(amount),
   /** Below the sessions directory. */

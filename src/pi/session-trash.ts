@@ -20,6 +20,8 @@ import { readSessionFileId } from './session-file.ts';
 /** Days of trash that are searched, newest first; the trash keeps a week by default. */
 const MOST_DAYS = 400;
 
+const MOST_TRIES = 20;
+
 /** So many copies of one Session and day are kept apart. */
 export const MOST_COPIES = 99;
 export const TRASH_DIRECTORY = '.trash';
@@ -36,29 +38,44 @@ export function nameBeforeTrash(trashed: string): string | undefined {
   return TRASHED_NAME.exec(trashed)?.[1];
 }
 
-/** `both`: a file stands where the Session was, so the trashed one was left where it is. */
+/**
+ * `from` is where it was, in the trash of `sessions`. `both`: a file stands where the Session was, so the trashed one was
+ * left where it is.
+ */
 export type BroughtBack =
-  | { outcome: 'restored'; from: string }
+  | { outcome: 'restored'; from: string; sessions: string }
   | { outcome: 'both'; trashed: string }
   | { outcome: 'not-found' };
 
 /** Moves the newest trashed copy of this Session back to `file`. Never replaces a file. */
 export function bringBackFromTrash(file: string, id: string): BroughtBack {
-  for (const trashed of trashedCopies(file)) {
+  for (const { trashed, sessions } of trashedCopies(file)) {
     if (idOf(trashed) !== id) continue;
-    try {
-      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-      moveWithoutReplacing(trashed, file);
-      return { outcome: 'restored', from: trashed };
-    } catch (error) {
-      if (hasCode(error, 'EEXIST')) return { outcome: 'both', trashed };
-      throw error;
-    }
+    const moved = moveBack(trashed, file);
+    if (moved === 'taken') return { outcome: 'both', trashed };
+    if (moved === 'moved') return { outcome: 'restored', from: trashed, sessions };
   }
   return { outcome: 'not-found' };
 }
 
-function* trashedCopies(file: string): Generator<string> {
+/** `gone`: it was deleted since it was looked at. */
+function moveBack(trashed: string, file: string): 'moved' | 'taken' | 'gone' {
+  for (let tries = 1; ; tries++) {
+    try {
+      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+      moveWithoutReplacing(trashed, file);
+      return 'moved';
+    } catch (error) {
+      if (hasCode(error, 'EEXIST')) return 'taken';
+      if (!hasCode(error, 'ENOENT')) throw error;
+      if (!existsSync(trashed)) return 'gone';
+      // A prune has removed the folder, which it had emptied, between these two.
+      if (tries >= MOST_TRIES) throw error;
+    }
+  }
+}
+
+function* trashedCopies(file: string): Generator<{ trashed: string; sessions: string }> {
   const folder = dirname(file);
   const name = basename(file);
   for (const [sessions, inside] of [
@@ -69,7 +86,7 @@ function* trashedCopies(file: string): Generator<string> {
     for (const day of newestFirst(trash)) {
       const directory = join(trash, day, inside);
       for (let copy = copiesIn(directory, name); copy >= 1; copy--)
-        yield join(directory, trashedName(name, copy));
+        yield { trashed: join(directory, trashedName(name, copy)), sessions };
     }
   }
 }

@@ -2,11 +2,12 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { fileBeside } from '../../scripts/file-beside.ts';
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const PACKAGE = '@earendil-works/pi-coding-agent';
@@ -34,27 +35,33 @@ function findPi(): string {
   return cli;
 }
 
-/** The bundle of one extension, made the way the image's is; its path. */
+/** The bundle of one extension, made the way the image's is, with what it loads beside it; its path. */
 export async function bundleExtension(name: 'session-lock' | 'demo-model'): Promise<string> {
+  const names = name === 'session-lock' ? [name, 'history-log'] : [name];
   const { outputFiles } = await build({
-    entryPoints: [join(ROOT, 'src/agent/extensions', `${name}.ts`)],
+    entryPoints: names.map((entry) => join(ROOT, 'src/agent/extensions', `${entry}.ts`)),
+    outdir: 'extensions',
+    outExtension: { '.js': '.mjs' },
     bundle: true,
     format: 'esm',
     platform: 'node',
     target: 'node22',
     external: ['@earendil-works/*', 'fs-native-extensions'],
+    plugins: [fileBeside()],
     write: false,
   });
-  const content = outputFiles[0]?.contents ?? new Uint8Array();
   // Below node_modules, so that the native module is found; by content, so that parallel tests do not collide.
-  const hash = createHash('sha256').update(content).digest('hex').slice(0, 12);
-  const file = join(ROOT, 'node_modules/.cache/pi-sandbox-test', hash, `${name}.mjs`);
-  if (!existsSync(file)) {
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(`${file}.${process.pid}`, content);
+  const hash = createHash('sha256');
+  for (const { contents } of outputFiles) hash.update(contents);
+  const directory = join(ROOT, 'node_modules/.cache/pi-sandbox-test', hash.digest('hex').slice(0, 12));
+  mkdirSync(directory, { recursive: true });
+  for (const { path, contents } of outputFiles) {
+    const file = join(directory, basename(path));
+    if (existsSync(file)) continue;
+    writeFileSync(`${file}.${process.pid}`, contents);
     renameSync(`${file}.${process.pid}`, file);
   }
-  return file;
+  return join(directory, `${name}.mjs`);
 }
 
 export interface PiWorld {

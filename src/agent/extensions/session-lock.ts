@@ -3,7 +3,7 @@
  * is appended (S11), the next start of pi gets its turn (S8), and the supervisor knows what lives here (S14). No part
  * of it may break pi: what fails is said once, and pi goes on.
  */
-import { writeSync } from 'node:fs';
+import { statSync, writeSync } from 'node:fs';
 import {
   type ExtensionApi,
   type ExtensionContext,
@@ -35,6 +35,7 @@ export default async function sessionLock(pi: ExtensionApi): Promise<void> {
     takeForOneWrite: (target) => takeForOneWrite(owner, target),
     describeHolder: owner.describeHolder,
     say: voice.warn,
+    cameBack: (target, trash) => logReturn(voice, target, trash),
   });
   const { SessionManager } = await piClasses(process.argv[1]);
   if (SessionManager) installGuard(SessionManager, registry);
@@ -87,6 +88,21 @@ function takeForOneWrite(owner: Owner, target: SessionTarget): SessionLock | und
   } catch {
     return { release: () => {} };
   }
+}
+
+/** Beside what pi does next, which does not wait for it (S11). */
+function logReturn(
+  voice: Voice,
+  { id, file }: SessionTarget,
+  trash: { from: string; sessions: string },
+): void {
+  const looked = statSync(file, { throwIfNoEntry: false });
+  if (looked === undefined) return;
+  const session = { ...trash, id, file, bytes: looked.size, lastChange: looked.mtime };
+  void voice.guarded("Telling the history's log", async () => {
+    const { logBroughtBack } = await import('./history-log.ts');
+    await logBroughtBack(session);
+  });
 }
 
 function announce(presence: Presence, voice: Voice, context: ExtensionContext): Promise<void> {

@@ -26,6 +26,7 @@ const gate = makeGate(registry, {
   takeForOneWrite: () => undefined,
   say: (text) => void process.stderr.write(`${text}\n`),
   describeHolder: () => 'open',
+  cameBack: () => undefined,
 });
 process.stdout.write('ready\n');
 let running = true;

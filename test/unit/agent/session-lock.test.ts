@@ -12,10 +12,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeGate } from '../../../src/agent/extensions/lock/guard.ts';
 import type { Registry } from '../../../src/agent/extensions/lock/registry.ts';
+import { readDeletions } from '../../../src/history/index.ts';
 import { isSessionOpen, readLastEntryId, readSessionFileId } from '../../../src/pi/index.ts';
 import { makePiWorld, type PiWorld, runPi, until } from '../../setup/pi.ts';
 import { startRpcPi } from '../../setup/pi-rpc.ts';
@@ -212,6 +213,24 @@ describe('an expired Session comes back', () => {
     expectWhole(file);
     expect(JSON.stringify(pi.lines)).toContain('it is back');
     await pi.end();
+    // What `sessions log` said of it is true no more, and it says so.
+    const lines = [];
+    const history = { sessions: join(directory, 'sessions'), locks: world.locks };
+    for await (const line of readDeletions(history)) lines.push(line);
+    expect(lines).toEqual([
+      {
+        kind: 'entry',
+        entry: expect.objectContaining({
+          action: 'restored',
+          why: 'used',
+          id: readSessionFileId(file),
+          file: relative(join(directory, 'sessions'), trashed),
+          to: relative(join(directory, 'sessions'), file),
+          bytes: before.length,
+          outcome: 'done',
+        }),
+      },
+    ]);
   });
 
   it('S11: also when it is moved in the very moment of an append', () => {
@@ -228,6 +247,7 @@ describe('an expired Session comes back', () => {
       takeForOneWrite: () => ({ release: () => {} }),
       say: () => {},
       describeHolder: () => '',
+      cameBack: () => {},
     });
     const append = (): void => {
       expire(file);

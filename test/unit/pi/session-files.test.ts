@@ -124,7 +124,11 @@ describe('the trash', () => {
     trash('2026-11-29', HEADER.replace('abc-1', 'foreign'));
     const newest = trash('2026-11-20', `${HEADER}\nnew\n`);
     const target = join(directory, '--p--', 's.jsonl');
-    expect(bringBackFromTrash(target, 'abc-1')).toEqual({ outcome: 'restored', from: newest });
+    expect(bringBackFromTrash(target, 'abc-1')).toEqual({
+      outcome: 'restored',
+      from: newest,
+      sessions: directory,
+    });
     expect(readFileSync(target, 'utf8')).toContain('new');
     expect(existsSync(newest)).toBe(false);
     trash('2026-11-30', HEADER, '.');

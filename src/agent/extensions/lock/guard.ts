@@ -79,6 +79,8 @@ export interface GateNeeds {
   /** Says something to the user, once per text. */
   say(text: string): void;
   describeHolder(target: SessionTarget): string;
+  /** The Session's file was in the trash at `from`, and is back; nothing has been appended yet. */
+  cameBack(target: SessionTarget, trash: { from: string; sessions: string }): void;
 }
 
 /** Decides about one write: do it, do it after bringing the file back, or leave it out. */
@@ -124,6 +126,7 @@ function writeWithFile(
     writeAll();
     return;
   }
+  if (result.outcome === 'restored') needs.cameBack(target, result);
   needs.say(
     result.outcome === 'restored'
       ? 'This Session had expired and was in the trash; it is back.'
