@@ -2,7 +2,7 @@
 import { systemClock } from '../lib/clock.ts';
 import type { DirectoryHandle } from '../lib/directory-handle.ts';
 import { hasCode, messageOf } from '../lib/errors.ts';
-import { addTo, boundedList, count, emptyTally } from './bounded.ts';
+import { addProblem, boundedList, count, emptyTally } from './bounded.ts';
 import { examine } from './candidates.ts';
 import { type DeletionLog, openDeletionLog } from './deletion-log.ts';
 import { withFolders } from './folders.ts';
@@ -11,6 +11,7 @@ import { announcement, BATCH, type Candidate, deleteFile, isOpen, removeEmptyFol
 import { changingHistory } from './own-directory.ts';
 import { SessionOpenError } from './remove.ts';
 import { lastChangeOf } from './session-facts.ts';
+import { removeLeftovers } from './transfer/stage.ts';
 import { turns } from './turns.ts';
 import type { ClearReport, History, HistoryNeeds } from './types.ts';
 import { type Found, type FoundFile, walkSessions, walkTrash } from './walk.ts';
@@ -33,6 +34,8 @@ export async function clearHistory(history: History, options: ClearOptions): Pro
     const clearing: Clearing = { history, options, root, log, now, report };
     await deleteFound(clearing, walkSessions(root));
     await deleteFound(clearing, walkTrash(root));
+    // Whole copies may be among it.
+    removeLeftovers(root);
     return report;
   });
 }
@@ -69,7 +72,7 @@ async function deleteFound(clearing: Clearing, walk: Iterable<Found>): Promise<v
   let batch: Candidate[] = [];
   for (const found of walk) {
     if (turn.due()) await turn.give();
-    if (found.kind === 'problem') addTo(report.problems, found.problem);
+    if (found.kind === 'problem') addProblem(report.problems, found.problem);
     else if (found.kind === 'file') batch.push(candidateOf(found, now));
     else if (found.kind === 'temporary') batch.push(withoutSession(found, now));
     else if (found.kind === 'folder' && found.empty && found.day !== undefined)
@@ -104,7 +107,7 @@ async function deleteBatch(clearing: Clearing, batch: readonly Candidate[]): Pro
         } catch (error) {
           failed.add(file.file);
           if (!hasCode(error, 'ENOENT'))
-            addTo(report.problems, { file: file.file, kind: 'failed', reason: messageOf(error) });
+            addProblem(report.problems, { file: file.file, kind: 'failed', reason: messageOf(error) });
         }
       }
     });

@@ -2,8 +2,9 @@
 import type { Stats } from 'node:fs';
 import { removeEmptyChild, statChild } from '../lib/directory-entries.ts';
 import { hasCode, messageOf } from '../lib/errors.ts';
-import { addTo, count, isFull } from './bounded.ts';
+import { addProblem, addTo, count, isFull } from './bounded.ts';
 import { examine } from './candidates.ts';
+import { deleteFromTrash } from './expire-trash.ts';
 import { type Folders, openFolders, withFolders } from './folders.ts';
 import { DAY_MS, dayOf, type Place, placePath } from './layout.ts';
 import {
@@ -37,7 +38,7 @@ export async function expireSessions(pruning: Pruning): Promise<void> {
   let batch: Expired[] = [];
   for (const found of walkSessions(root, { isDone })) {
     if (turn.due()) await turn.give();
-    if (found.kind === 'problem') addTo(report.problems, found.problem);
+    if (found.kind === 'problem') addProblem(report.problems, found.problem);
     else if (found.kind === 'folder') removeIfLongEmpty(pruning, found);
     else if (found.kind === 'temporary') await removeLeftover(pruning, found);
     else if (found.kind === 'file') {
@@ -58,13 +59,13 @@ function decide(pruning: Pruning, found: FoundFile): Expired | undefined {
   const { days } = options.retention;
   const session = examine(found, now);
   if ('kind' in session) {
-    addTo(report.problems, { file: placePath(found.place), ...session });
+    addProblem(report.problems, { file: placePath(found.place), ...session });
     return undefined;
   }
   if (!isOlderThan(session.lastChange.getTime(), days, now)) return undefined;
   if (session.undatable) {
-    const reason = 'its last line is too long to tell when it was written';
-    addTo(report.problems, { file: session.file, kind: 'undatable', reason });
+    const reason = 'its end does not tell when it was last changed';
+    addProblem(report.problems, { file: session.file, kind: 'undatable', reason });
     return undefined;
   }
   if (options.spare?.(session)) {
@@ -87,13 +88,14 @@ async function expire(pruning: Pruning, batch: readonly Expired[]): Promise<bool
   }
   const folders = openFolders(root);
   try {
-    await moveAll(pruning, batch, folders);
-    return true;
+    const moved = await moveAll(pruning, batch, folders);
+    // Without a trash this is only the way out; what somebody has open is passed over here, and counted with the trash.
+    return options.retention.trashDays > 0 || (await deleteMoved(pruning, moved));
   } catch (error) {
     // With the trash on nothing can be done on a full disk but to expire the trash, which comes next.
     const helps = hasCode(error, 'ENOSPC', 'EDQUOT') && options.retention.trashDays === 0;
     if (helps) return await deleteWithoutRoom(pruning, batch, folders);
-    addTo(report.problems, { file: '.', kind: 'failed', reason: messageOf(error) });
+    addProblem(report.problems, { file: '.', kind: 'failed', reason: messageOf(error) });
     return false;
   } finally {
     folders.close();
@@ -108,11 +110,13 @@ function emptied({ now }: Pruning, batch: readonly Expired[]): Omit<Place, 'name
   return batch.flatMap(({ place }) => [place, { day, folder: place.folder }]);
 }
 
-async function moveAll(pruning: Pruning, batch: readonly Expired[], folders: Folders): Promise<void> {
+/** Gives those that are in the trash now. */
+async function moveAll(pruning: Pruning, batch: readonly Expired[], folders: Folders): Promise<Candidate[]> {
   const { log, options, between } = pruning;
   const day = dayOf(new Date(pruning.now));
   const taken = new Set<string>();
   const moves: { session: Expired; to: Place }[] = [];
+  const inTrash: Candidate[] = [];
   for (const session of batch) {
     attempt(pruning, session, () => {
       const to = freePlaceInTrash(folders, day, session.place, taken);
@@ -132,12 +136,19 @@ async function moveAll(pruning: Pruning, batch: readonly Expired[], folders: Fol
       const moved = attempt(pruning, session, () => {
         moveToTrash(folders, session, to, between);
         countRemoved(pruning, session, to);
+        inTrash.push({ ...session, place: to, file: placePath(to) });
       });
       if (!moved) failed.add(session.file);
     }
     return failed;
   };
   await log?.record(intents, act, false);
+  return inTrash;
+}
+
+function deleteMoved(pruning: Pruning, moved: readonly Candidate[]): Promise<boolean> {
+  const closed = moved.filter((copy) => !isOpen(pruning.history, copy));
+  return deleteFromTrash(pruning, closed, () => undefined);
 }
 
 /**
@@ -170,7 +181,7 @@ async function deleteWithoutRoom(
     await log?.record(intents, act, true);
     return true;
   } catch (error) {
-    addTo(report.problems, { file: '.', kind: 'failed', reason: messageOf(error) });
+    addProblem(report.problems, { file: '.', kind: 'failed', reason: messageOf(error) });
     return false;
   }
 }
@@ -183,7 +194,7 @@ function attempt(pruning: Pruning, { file }: Expired, work: () => void): boolean
   } catch (error) {
     if (hasCode(error, 'ENOSPC', 'EDQUOT')) throw error;
     if (!(error instanceof ChangedMeanwhileError) && !hasCode(error, 'ENOENT'))
-      addTo(pruning.report.problems, { file, kind: 'failed', reason: messageOf(error) });
+      addProblem(pruning.report.problems, { file, kind: 'failed', reason: messageOf(error) });
     return false;
   }
 }
@@ -229,6 +240,6 @@ async function removeLeftover({ root, log, now, report }: Pruning, found: Leftov
     const intent = announcement(file, { action: 'deleted', why: 'leftover' });
     await recordOne(log, intent, true, () => withFolders(root, (folders) => deleteFile(folders, file)));
   } catch (error) {
-    addTo(report.problems, { file: file.file, kind: 'failed', reason: messageOf(error) });
+    addProblem(report.problems, { file: file.file, kind: 'failed', reason: messageOf(error) });
   }
 }

@@ -1,6 +1,6 @@
 /** The second half of a prune: what was in the trash long enough is deleted, unless some pi still has it open. */
 import { hasCode, messageOf } from '../lib/errors.ts';
-import { addTo, count } from './bounded.ts';
+import { addProblem, count } from './bounded.ts';
 import { examine } from './candidates.ts';
 import { withFolders } from './folders.ts';
 import { DAY_MS, dayExpires, dayOf, originalPlace, placePath } from './layout.ts';
@@ -30,7 +30,7 @@ export async function expireTrash(pruning: Pruning): Promise<void> {
   let batch: Candidate[] = [];
   for (const found of walkTrash(root, { onDay })) {
     if (turn.due()) await turn.give();
-    if (found.kind === 'problem') addTo(report.problems, found.problem);
+    if (found.kind === 'problem') addProblem(report.problems, found.problem);
     else if (found.kind === 'folder') {
       if (found.empty && log) removeEmptyFolders(root, [found]);
     } else if (found.kind === 'pause') {
@@ -38,12 +38,12 @@ export async function expireTrash(pruning: Pruning): Promise<void> {
     } else if (found.kind === 'temporary') {
       // pi writes none here, so it is nobody's; it stays.
       const reason = 'a temporary file';
-      addTo(report.problems, { file: placePath(found.place), kind: 'foreign', reason });
+      addProblem(report.problems, { file: placePath(found.place), kind: 'foreign', reason });
     } else if (trashDays > 0 && (found.place.day ?? '') > tomorrow) {
       redate(pruning, found, today);
     } else {
       const candidate = examine(found, now);
-      if ('kind' in candidate) addTo(report.problems, { file: placePath(found.place), ...candidate });
+      if ('kind' in candidate) addProblem(report.problems, { file: placePath(found.place), ...candidate });
       else if (isOpen(pruning.history, candidate)) report.keptOpen++;
       else batch.push(candidate);
       if (batch.length < BATCH) continue;
@@ -57,17 +57,30 @@ export async function expireTrash(pruning: Pruning): Promise<void> {
 
 /** False when going on is of no use: without the log nothing is deleted. */
 async function deleteAll(pruning: Pruning, batch: readonly Candidate[]): Promise<boolean> {
+  const { log, report } = pruning;
+  const deleted = ({ bytes, lastChange }: Candidate): void => count(report.expiredTrash, bytes, lastChange);
+  if (log) return deleteFromTrash(pruning, batch, deleted);
+  batch.forEach(deleted);
+  return true;
+}
+
+/**
+ * Deletes copies in the trash for good, but those that some pi has open.
+ *
+ * @returns false when going on is of no use: without the log nothing is deleted
+ */
+export async function deleteFromTrash(
+  pruning: Pruning,
+  batch: readonly Candidate[],
+  deleted: (copy: Candidate) => void,
+): Promise<boolean> {
   const { root, log, options, report } = pruning;
-  if (!log) {
-    for (const { bytes, lastChange } of batch) count(report.expiredTrash, bytes, lastChange);
-    return true;
-  }
   const days = options.retention.trashDays;
   const intents = batch.map((copy) => announcement(copy, { action: 'deleted', why: 'trash', days }));
   try {
-    await log.record(intents, async () => deleteEach(pruning, batch), true);
+    await log?.record(intents, async () => deleteEach(pruning, batch, deleted), true);
   } catch (error) {
-    addTo(report.problems, { file: '.', kind: 'failed', reason: messageOf(error) });
+    addProblem(report.problems, { file: '.', kind: 'failed', reason: messageOf(error) });
     return false;
   }
   removeEmptyFolders(
@@ -77,7 +90,11 @@ async function deleteAll(pruning: Pruning, batch: readonly Candidate[]): Promise
   return true;
 }
 
-function deleteEach(pruning: Pruning, batch: readonly Candidate[]): Set<string> {
+function deleteEach(
+  pruning: Pruning,
+  batch: readonly Candidate[],
+  deleted: (copy: Candidate) => void,
+): Set<string> {
   const { root, history, report, between } = pruning;
   const failed = new Set<string>();
   withFolders(root, (folders) => {
@@ -88,11 +105,11 @@ function deleteEach(pruning: Pruning, batch: readonly Candidate[]): Set<string> 
           throw new ChangedMeanwhileError(copy);
         }
         deleteFile(folders, copy, between);
-        count(report.expiredTrash, copy.bytes, copy.lastChange);
+        deleted(copy);
       } catch (error) {
         failed.add(copy.file);
         if (error instanceof ChangedMeanwhileError || hasCode(error, 'ENOENT')) continue;
-        addTo(report.problems, { file: copy.file, kind: 'failed', reason: messageOf(error) });
+        addProblem(report.problems, { file: copy.file, kind: 'failed', reason: messageOf(error) });
       }
     }
   });
@@ -116,6 +133,6 @@ function redate(
     withFolders(root, (folders) => moveToTrash(folders, copy, freePlaceInTrash(folders, today, original)));
     removeEmptyFolders(root, [place]);
   } catch (error) {
-    addTo(report.problems, { file, kind: 'failed', reason: messageOf(error) });
+    addProblem(report.problems, { file, kind: 'failed', reason: messageOf(error) });
   }
 }

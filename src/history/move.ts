@@ -132,7 +132,7 @@ export function moveWithoutReplacing(
   unlinkChild(from, name);
 }
 
-function isSameFile(one: Stats | undefined, other: Stats | undefined): boolean {
+export function isSameFile(one: Stats | undefined, other: Stats | undefined): boolean {
   return one?.isFile() === true && one.ino === other?.ino && one.dev === other.dev;
 }
 

@@ -3,7 +3,7 @@ import { systemClock } from '../lib/clock.ts';
 import { statChild } from '../lib/directory-entries.ts';
 import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handle.ts';
 import { ConfigError, hasCode, messageOf } from '../lib/errors.ts';
-import { addTo, boundedList, emptyTally } from './bounded.ts';
+import { addProblem, boundedList, emptyTally } from './bounded.ts';
 import { openDeletionLog } from './deletion-log.ts';
 import { expireSessions } from './expire-sessions.ts';
 import { expireTrash } from './expire-trash.ts';
@@ -89,7 +89,7 @@ async function pruneOthers({ options, now, report }: Pruning): Promise<void> {
     try {
       report.others.push({ what: other.what, ...(await other.prune({ unchangedSince, dryRun })) });
     } catch (error) {
-      addTo(report.problems, { file: other.what, kind: 'failed', reason: messageOf(error) });
+      addProblem(report.problems, { file: other.what, kind: 'failed', reason: messageOf(error) });
     }
   }
 }

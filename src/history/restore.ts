@@ -1,16 +1,17 @@
 /** Out of the trash to where it was. */
 import { closeSync, futimesSync } from 'node:fs';
 import { systemClock } from '../lib/clock.ts';
-import { openChildFile } from '../lib/directory-handle.ts';
+import { statChild } from '../lib/directory-entries.ts';
+import { type DirectoryHandle, openChildFile } from '../lib/directory-handle.ts';
 import { hasCode, OperationError } from '../lib/errors.ts';
 import { safeForTerminal } from '../lib/redact.ts';
 import { openDeletionLog } from './deletion-log.ts';
 import { withFolders } from './folders.ts';
-import { originalPlace, placePath } from './layout.ts';
-import { announcement, moveWithoutReplacing, removeEmptyFolders } from './move.ts';
+import { originalPlace, type Place, placePath } from './layout.ts';
+import { announcement, isSameFile, moveWithoutReplacing, removeEmptyFolders } from './move.ts';
 import { changingHistory } from './own-directory.ts';
 import { recordOne } from './remove.ts';
-import { select } from './select.ts';
+import { type Selected, select } from './select.ts';
 import type { History, HistoryNeeds } from './types.ts';
 
 /**
@@ -32,6 +33,8 @@ export async function restoreSession(
     const file = placePath(to);
     const restore = (): void =>
       withFolders(root, (folders) => {
+        // What stays in the trash keeps its time.
+        requireFree(folders.made(to), to, session);
         const trash = folders.of(session.place);
         touch(trash, session.place.name, clock.now());
         between('after the touch');
@@ -42,18 +45,23 @@ export async function restoreSession(
     try {
       await recordOne(log, intent, false, restore);
     } catch (error) {
-      if (!hasCode(error, 'EEXIST')) throw error;
-      throw new OperationError(
-        safeForTerminal(`${file} is there already; the trashed copy stays in the trash`),
-        {
-          hint: 'move one of the two away first',
-          cause: error,
-        },
-      );
+      throw hasCode(error, 'EEXIST') ? taken(file, error) : error;
     }
     removeEmptyFolders(root, [session.place]);
     return { from: session.file, file, id: session.id };
   });
+}
+
+function requireFree(home: DirectoryHandle, to: Place, { stats }: Selected): void {
+  const there = statChild(home, to.name);
+  if (there !== undefined && !isSameFile(there, stats)) throw taken(placePath(to));
+}
+
+function taken(file: string, cause?: unknown): OperationError {
+  return new OperationError(
+    safeForTerminal(`${file} is there already; the trashed copy stays in the trash`),
+    { hint: 'move one of the two away first', cause },
+  );
 }
 
 function touch(trash: Parameters<typeof openChildFile>[0], name: string, at: Date): void {

@@ -106,7 +106,7 @@ function trashRow(
 function damage(content: SessionContent | undefined, size: number): string | undefined {
   if (size === 0) return 'empty';
   if (!content?.header) return 'no header of a Session';
-  if (content.undatable) return 'its last line is too long';
+  if (content.undatable) return 'its end does not tell when it was last changed';
   return content.torn ? 'its last line is torn' : undefined;
 }
 

@@ -83,7 +83,7 @@ function selectByPath(root: DirectoryHandle, selector: string, where: Where, now
       return session;
     });
   } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) throw none(selector, where);
+    if (hasCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG')) throw none(selector, where);
     throw error;
   }
 }

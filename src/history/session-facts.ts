@@ -40,7 +40,7 @@ export function readSession(folder: DirectoryHandle, name: string, seen: Stats):
 export function readContent(fd: number, size: number): SessionContent {
   if (size > SMALL.length) return { header: readOpenSessionHeader(fd), ...readEnd(fd, size) };
   const whole = SMALL.subarray(0, readSync(fd, SMALL, 0, size, 0));
-  return { header: parseSessionHeader(whole), ...lastEntryIn(whole, true), undatable: false };
+  return { header: parseSessionHeader(whole), ...lastEntryIn(whole, true) };
 }
 
 function readEnd(fd: number, size: number): Omit<SessionContent, 'header'> {
@@ -48,27 +48,28 @@ function readEnd(fd: number, size: number): Omit<SessionContent, 'header'> {
     const start = Math.max(0, size - length);
     const buffer = Buffer.allocUnsafe(size - start);
     const end = lastEntryIn(buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, start)), start === 0);
-    if (end.lastEntry !== undefined || start === 0) return { ...end, undatable: false };
+    if (end.lastEntry !== undefined || end.undatable || start === 0) return end;
   }
   return { lastEntry: undefined, torn: false, undatable: true };
 }
 
 /** `whole`: the bytes begin where a line begins. */
-function lastEntryIn(bytes: Buffer, whole: boolean): { lastEntry: number | undefined; torn: boolean } {
+function lastEntryIn(bytes: Buffer, whole: boolean): Omit<SessionContent, 'header'> {
   let torn = false;
   let end = bytes.length;
-  for (let lines = 0; lines < MOST_LINES && end > 0; ) {
+  let lines = 0;
+  while (lines < MOST_LINES && end > 0) {
     const start = bytes.lastIndexOf(LF, end - 1) + 1;
     if (start === 0 && !whole) break;
     const line = bytes.toString('utf8', start, end).trim();
     end = start - 1;
     if (line === '') continue;
     const time = timeOf(line);
-    if (time !== undefined && time !== 'damaged') return { lastEntry: time, torn };
+    if (time !== undefined && time !== 'damaged') return { lastEntry: time, torn, undatable: false };
     torn ||= lines === 0 && time === 'damaged';
     lines++;
   }
-  return { lastEntry: undefined, torn };
+  return { lastEntry: undefined, torn, undatable: lines >= MOST_LINES };
 }
 
 function timeOf(line: string): number | 'damaged' | undefined {

@@ -7,7 +7,7 @@ import type { DirectoryHandle } from '../lib/directory-handle.ts';
 import { hasCode } from '../lib/errors.ts';
 import { FileError } from '../lib/file-error.ts';
 import { isHeld } from '../lib/kernel-lock.ts';
-import { addTo, boundedList, emptyTally } from './bounded.ts';
+import { addProblem, boundedList, emptyTally } from './bounded.ts';
 import { examine } from './candidates.ts';
 import { placePath } from './layout.ts';
 import { inHistory } from './own-directory.ts';
@@ -66,7 +66,7 @@ async function countSessions(
   };
   for (const found of walkSessions(root, { isDone })) {
     if (turn.due()) await turn.give();
-    if (found.kind === 'problem') addTo(summary.problems, found.problem);
+    if (found.kind === 'problem') addProblem(summary.problems, found.problem);
     else if (found.kind === 'file') add(found.stats.size, countExpired(found, retention.days, now, summary));
   }
   if (summary.count === 0) return;
@@ -79,7 +79,7 @@ function countExpired(found: FoundFile, days: number, now: number, summary: Summ
   const session = examine(found, now);
   if ('kind' in session) {
     if (session.kind === 'no-session') summary.damaged++;
-    else addTo(summary.problems, { file: placePath(found.place), ...session });
+    else addProblem(summary.problems, { file: placePath(found.place), ...session });
     return lastChangeOf(found.stats.mtimeMs, undefined, now);
   }
   const lastChange = session.lastChange.getTime();
@@ -103,7 +103,7 @@ async function countTrash(
   };
   for (const found of walkTrash(root, { isDone })) {
     if (turn.due()) await turn.give();
-    if (found.kind === 'problem') addTo(summary.problems, found.problem);
+    if (found.kind === 'problem') addProblem(summary.problems, found.problem);
   }
   if (summary.trash.count > 0) summary.trash.oldest = new Date(oldest);
 }

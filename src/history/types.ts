@@ -72,7 +72,7 @@ export interface HistoryProblem {
     | 'special' // a fifo, a socket, a device, or a directory named like a Session
     | 'mount'
     | 'unreadable'
-    | 'undatable' // a last line too long to look for its timestamp
+    | 'undatable' // no timestamp in as much of its end as is looked at
     | 'failed'; // the system refused to move or remove it
   /** One line for people. */
   readonly reason: string;
@@ -113,7 +113,7 @@ export interface PruneReport {
   readonly others: { what: string; count: number; bytes: number }[];
   /** `removed.count` and all of `others`: the number in the message. */
   readonly total: number;
-  /** Trashed Sessions whose days were over (with the trash off also those of `removed` that nobody had open). */
+  /** Trashed Sessions whose days were over; never those of `removed`, also where the trash is off. */
   readonly expiredTrash: Tally;
   readonly spared: number;
   /** Copies in the trash that stay beyond their days, since some pi has the Session open. */
@@ -208,7 +208,7 @@ export interface OutlineEntry {
 export interface DeletionEntry {
   readonly at: Date;
   readonly action: 'trashed' | 'deleted' | 'restored';
-  readonly why: 'retention' | 'trash' | 'asked' | 'cleared' | 'leftover';
+  readonly why: 'retention' | 'trash' | 'asked' | 'cleared' | 'leftover' | 'used';
   /** Where it was, relative to the sessions directory. */
   readonly file: string;
   readonly id: string | undefined;

@@ -168,9 +168,7 @@ function describe(
   if (!temporary && !wanted) return problem(placePath(place), 'foreign', 'not named like a Session');
   const stats = temporary ? statChild(at, name) : looked;
   if (stats === undefined) {
-    // A name that is no UTF-8 reads as another one.
-    const unnamed = name.includes('\ufffd');
-    return unnamed ? problem(placePath(place), 'unreadable', 'its name is not valid UTF-8') : undefined;
+    return isMisread(name) ? problem(placePath(place), 'unreadable', MISREAD) : undefined;
   }
   if (stats.isFile() && stats.dev === at.device)
     return { kind: temporary ? 'temporary' : 'file', at, place, stats };
@@ -178,6 +176,13 @@ function describe(
   if (!stats.isFile()) return problem(placePath(place), 'special', 'no regular file');
   return problem(placePath(place), 'mount', 'a file that is mounted there');
 }
+
+/** A name that is no UTF-8 reads as another one. */
+function isMisread(name: string): boolean {
+  return name.includes('\ufffd');
+}
+
+const MISREAD = 'its name is not valid UTF-8';
 
 type Problem = Extract<Found, { kind: 'problem' }>;
 
@@ -202,7 +207,7 @@ function openFolder(
   try {
     return openChildDirectory(parent, name);
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined;
+    if (hasCode(error, 'ENOENT')) return isMisread(name) ? problem(path, 'unreadable', MISREAD) : undefined;
     // It was replaced since the directory was read.
     if (hasCode(error, 'ENOTDIR', 'ELOOP')) return problem(path, 'link', 'no directory, or a link to one');
     if (error instanceof MountPointError)

@@ -20,7 +20,12 @@ const ENTRIES_AT_ONCE = 512;
 
 /** What lies there, links not followed; undefined where there is nothing. */
 export function statChild(parent: DirectoryHandle, name: string): Stats | undefined {
-  return lstatSync(parent.at(name), { throwIfNoEntry: false });
+  const address = parent.at(name);
+  try {
+    return lstatSync(address, { throwIfNoEntry: false });
+  } catch (error) {
+    throw new FileError('look at', join(parent.path, name), error);
+  }
 }
 
 /** As rename(2): what stands at the new place is replaced, so whoever must keep it looks first, under a lock. */

@@ -60,7 +60,8 @@ function lockOf(stage: DirectoryHandle): KernelLock | undefined {
   }
 }
 
-function removeLeftovers(directory: DirectoryHandle): void {
+/** Removes what arrivals that were killed have left in a sessions directory; one that is at work keeps its own. */
+export function removeLeftovers(directory: DirectoryHandle): void {
   const names = [...entriesOf(directory)].map(({ name }) => name).filter((name) => name.startsWith(PREFIX));
   for (const name of names) {
     try {

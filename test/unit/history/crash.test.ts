@@ -131,6 +131,19 @@ describe('the log', () => {
     expect(statSync(join(scene.root, '.history/deletions.log')).mode & 0o777).toBe(0o600);
   });
 
+  it('S11: says that it failed also of a batch with the longest names', async () => {
+    const scene = makeScene();
+    const files = Array.from({ length: 256 }, (_, n) => `${'f'.repeat(250)}/${'n'.repeat(240)}${n}.jsonl`);
+    await withLog(scene, (log) =>
+      log.record(
+        files.map((file) => ({ ...intent, file })),
+        async () => new Set(files),
+        false,
+      ),
+    );
+    expect(new Set((await logOf(scene)).map(({ outcome }) => outcome))).toEqual(new Set(['failed']));
+  });
+
   it('S11: skips torn lines and those of a newer version, and says how many', async () => {
     const scene = makeScene();
     await withLog(scene, async (log) => {

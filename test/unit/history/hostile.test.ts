@@ -23,6 +23,7 @@ import {
   pruneHistory,
   removeSession,
   restoreSession,
+  SessionNotFoundError,
   showSession,
   summarizeHistory,
 } from '../../../src/history/index.ts';
@@ -187,6 +188,44 @@ describe('what a sandbox can plant', () => {
     expect(report.problems.items.length + report.problems.omitted).toBe(500);
     expect(report.problems.items.length).toBeLessThan(300);
     expect(report.sessions.items.length + report.sessions.omitted).toBe(500);
+  });
+
+  it('rule 7: hundreds of planted files do not hide what failed', async () => {
+    const scene = makeScene();
+    for (let n = 0; n < 300; n++) writeFileSync(join(scene.root, `planted-${n}`), '');
+    // With the trash's ending it has more bytes than a name can have.
+    const file = `--p--/${'n'.repeat(245)}.jsonl`;
+    scene.session(file, { id: 'long', mtime: 90 });
+    const { problems } = await pruneHistory(scene.history, scene.options());
+    expect(problems.items.filter(({ kind }) => kind !== 'foreign')).toEqual([
+      { file, kind: 'failed', reason: expect.stringMatching(/^cannot look at .*: name too long$/) },
+    ]);
+    expect(problems.items.length + problems.omitted).toBe(301);
+  });
+
+  it('S11: more damaged lines at its end than are looked through keep a Session, and it says so', async () => {
+    const scene = makeScene();
+    scene.session('--p--/s.jsonl', { mtime: 90, lastEntry: 1, tail: '{"torn\n'.repeat(1_001) });
+    const report = await pruneHistory(scene.history, scene.options());
+    expect(report).toMatchObject({ total: 0, problems: { items: [{ kind: 'undatable' }] } });
+  });
+
+  it('S11: folders and files with names that are no UTF-8 stay and are reported', async () => {
+    const scene = makeScene();
+    const named = (start: string): Buffer =>
+      Buffer.concat([Buffer.from(join(scene.root, start)), Buffer.from([0xff])]);
+    mkdirSync(named('--folder-'));
+    writeFileSync(Buffer.concat([named('file-'), Buffer.from('.jsonl')]), OLD);
+    const { problems } = await summarizeHistory(scene.history, scene.options());
+    expect(problems.items.map(({ kind, reason }) => `${kind}: ${reason}`)).toEqual(
+      Array(2).fill('unreadable: its name is not valid UTF-8'),
+    );
+  });
+
+  it('S13: a name that no file can have is no Session’s', async () => {
+    const scene = makeScene();
+    for (const name of [`${'x'.repeat(300)}.jsonl`, `${'x'.repeat(300)}/a.jsonl`])
+      await expect(showSession(scene.history, name, scene.options())).rejects.toThrow(SessionNotFoundError);
   });
 
   it('S11: a last line too long to look through keeps its Session, and says so', async () => {

@@ -1,20 +1,25 @@
+import { once } from 'node:events';
 import {
   existsSync,
   linkSync,
   mkdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { Worker } from 'node:worker_threads';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   clearHistory,
   listTrash,
+  openArrival,
   pruneHistory,
+  pruneMessages,
   readDeletions,
   removeSession,
   restoreSession,
@@ -29,6 +34,26 @@ const OFF = { days: 30, trashDays: 0 };
 afterEach(() => vi.unstubAllEnvs());
 
 describe('the trash', () => {
+  it('S11: turned off, what leaves is deleted and counted once; what was in there from before is counted apart', async () => {
+    const scene = makeScene();
+    scene.session('.trash/2026-11-30/--p--/before.jsonl.trashed', { mtime: 90 });
+    const text = scene.session('--p--/old.jsonl', { mtime: 90, tail: ' '.repeat(2_000_000) });
+    const report = await pruneHistory(scene.history, scene.options({ retention: OFF }));
+    expect(report).toMatchObject({
+      total: 1,
+      removed: { count: 1, bytes: text.length },
+      expiredTrash: { count: 1 },
+    });
+    expect(pruneMessages(report, { domain: 'work' })[1]).toContain(': 2.0 MB,');
+    expect(scene.files()).toEqual({});
+    const log = await collect(readDeletions(scene.history));
+    expect(log.map((line) => line.kind === 'entry' && `${line.entry.id} ${line.entry.action}`)).toEqual([
+      'old trashed',
+      'old deleted',
+      'before deleted',
+    ]);
+  });
+
   it('S11: keeps a Session for whole days, then deletes it with its folders', async () => {
     const scene = makeScene();
     scene.session('--p--/old.jsonl', { mtime: 31 });
@@ -107,7 +132,7 @@ describe('the trash', () => {
       scene.open(by === 'id' ? 'mine' : 'x', by === 'id' ? '--p--/elsewhere.jsonl' : '--p--/mine.jsonl');
       const report = await pruneHistory(scene.history, scene.options({ retention: OFF }));
       expect(scene.files()).toEqual({ [`.trash/${TODAY}/--p--/mine.jsonl.trashed`]: text });
-      expect(report).toMatchObject({ total: 2, keptOpen: 1, expiredTrash: { count: 1 } });
+      expect(report).toMatchObject({ total: 2, keptOpen: 1, expiredTrash: { count: 0 } });
       expect(report.sessions.items.map(({ file, trashed }) => [file, trashed !== undefined]).sort()).toEqual([
         ['--p--/mine.jsonl', true],
         ['--p--/other.jsonl', false],
@@ -194,7 +219,10 @@ describe('restore', () => {
     const text = scene.session('--p--/old.jsonl', { mtime: 90 });
     await pruneHistory(scene.history, scene.options());
     scene.session('--p--/old.jsonl', { content: 'standing' });
+    const trashed = join(scene.root, `.trash/${TODAY}/--p--/old.jsonl.trashed`);
+    const { mtimeMs } = statSync(trashed);
     await expect(restoreSession(scene.history, 'old')).rejects.toThrow('is there already');
+    expect(statSync(trashed).mtimeMs).toBe(mtimeMs);
     expect(scene.files()).toEqual({
       '--p--/old.jsonl': 'standing',
       [`.trash/${TODAY}/--p--/old.jsonl.trashed`]: text,
@@ -215,8 +243,27 @@ describe('restore', () => {
     expect(scene.files()).toEqual({ '--p--/s.jsonl': text });
     mkdirSync(dirname(trashed), { recursive: true });
     halfWay();
-    expect(bringBackFromTrash(file, 's')).toEqual({ outcome: 'restored', from: trashed });
+    expect(bringBackFromTrash(file, 's')).toMatchObject({ outcome: 'restored', from: trashed });
     expect(scene.files()).toEqual({ '--p--/s.jsonl': text });
+  });
+
+  it('S11: comes back to its pi also while a prune removes the folder that it emptied', async () => {
+    const scene = makeScene();
+    const folder = join(scene.root, '--p--');
+    const remover = new Worker(
+      `const { rmdirSync } = require('node:fs');
+       const { workerData } = require('node:worker_threads');
+       const end = Date.now() + 30_000;
+       while (Date.now() < end) try { rmdirSync(workerData); } catch {}`,
+      { eval: true, workerData: folder },
+    );
+    onTestFinished(async () => void (await remover.terminate()));
+    await once(remover, 'online');
+    for (let round = 0; round < 300; round++) {
+      scene.session(`.trash/${TODAY}/--p--/s.jsonl.trashed`, { id: 's' });
+      expect(bringBackFromTrash(join(folder, 's.jsonl'), 's').outcome).toBe('restored');
+      rmSync(join(folder, 's.jsonl'));
+    }
   });
 
   it('S11: a restore that was killed half way is finished by the next prune, and nothing is lost', async () => {
@@ -295,6 +342,16 @@ describe('rm and clear', () => {
     expect(readFileSync(outside, 'utf8')).toBe('kept');
     expect(report.problems.items.map(({ kind }) => kind).sort()).toEqual(['foreign', 'link']);
     expect((await collect(readDeletions(scene.history))).length).toBe(5);
+  });
+
+  it('S13: clear leaves no copy that a killed import has left, and does not disturb one that is at work', async () => {
+    const scene = makeScene();
+    const arrival = openArrival(scene.root);
+    onTestFinished(() => arrival.close());
+    writeFileSync(arrival.stage.at('1'), 'arriving');
+    scene.session('.pi-sandbox-arriving-0123456789abcdef/1', { content: 'left behind' });
+    await clearHistory(scene.history, scene.options());
+    expect(Object.values(scene.files()).filter((text) => text !== '')).toEqual(['arriving']);
   });
 
   it('S13: clear deletes nothing while one of them is open, also in the trash, without force', async () => {

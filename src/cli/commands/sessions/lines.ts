@@ -47,9 +47,11 @@ const NO_SESSION = new Set(['foreign', 'no-session', 'link', 'special']);
 export function tellProblems(domain: string, { items, omitted }: HistoryLine<'pruned'>['problems']): void {
   const serious = items.filter(({ kind }) => !NO_SESSION.has(kind));
   for (const { file, reason } of serious.slice(0, PROBLEMS_SHOWN)) warn(`${domain}: ${file}: ${reason}`);
-  const hidden = Math.max(0, serious.length - PROBLEMS_SHOWN);
+  // What is omitted is as what is kept at last: what failed is kept first.
+  const crowded = serious.length === items.length ? omitted : 0;
+  const hidden = Math.max(0, serious.length - PROBLEMS_SHOWN) + crowded;
   if (hidden > 0) warn(`${domain}: ${hidden} more of these; sessions list --json has them`);
-  const others = items.length - serious.length + omitted;
+  const others = items.length - serious.length + omitted - crowded;
   if (others > 0) {
     const are =
       others === 1
