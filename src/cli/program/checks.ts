@@ -19,6 +19,7 @@ export function addCheckVerbs({ program, runs }: Grammar): void {
     .command('doctor')
     .description("check this machine's side: engine, image, configuration, leftovers")
     .option('--json', 'print JSON')
+    .addHelpText('after', examples('doctor', 'doctor --json'))
     .action(
       runs(async (_argument, options: object) => (await import('../commands/doctor.ts')).doctor(options)),
     );

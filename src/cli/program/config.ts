@@ -11,6 +11,7 @@ export function addConfigVerbs({ program, runs }: Grammar): void {
     .description('the configuration a Session of the project would get, with where each part comes from')
     .option('--domain <name>', DOMAIN)
     .option('--json', 'print JSON')
+    .addHelpText('after', examples('config show', 'config show ~/work/shop --json'))
     .action(
       runs(async (argument, options: object) =>
         (await import('../commands/config.ts')).configShow(argument, options),
@@ -21,6 +22,7 @@ export function addConfigVerbs({ program, runs }: Grammar): void {
     .argument('[project]', PROJECT)
     .description('check .env and every configuration file')
     .option('--json', 'print JSON')
+    .addHelpText('after', examples('config check'))
     .action(
       runs(async (argument, options: object) =>
         (await import('../commands/config.ts')).configCheck(argument, options),

@@ -1,4 +1,4 @@
-import type { Grammar } from './grammar.ts';
+import { examples, type Grammar } from './grammar.ts';
 
 /** `volumes list|chown` (S1, S2). */
 export function addVolumeVerbs({ program, runs }: Grammar): void {
@@ -7,6 +7,7 @@ export function addVolumeVerbs({ program, runs }: Grammar): void {
     .command('list')
     .description('list the volumes with what they are for')
     .option('--json', 'print JSON')
+    .addHelpText('after', examples('volumes list'))
     .action(
       runs(async (_argument, options: object) =>
         (await import('../commands/volumes.ts')).volumesList(options),
@@ -18,6 +19,7 @@ export function addVolumeVerbs({ program, runs }: Grammar): void {
     .description('give the volumes to another user; links are never followed')
     .option('--domain <name>', "only this domain's volumes and the shared one")
     .option('--yes', 'do not ask')
+    .addHelpText('after', examples('volumes chown', 'volumes chown 1001:1001 --domain acme'))
     .action(
       runs(async (argument, options: object) =>
         (await import('../commands/volumes.ts')).volumesChown(argument, options),
