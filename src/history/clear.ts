@@ -2,6 +2,7 @@
 import { systemClock } from '../lib/clock.ts';
 import type { DirectoryHandle } from '../lib/directory-handle.ts';
 import { hasCode, messageOf } from '../lib/errors.ts';
+import { turns } from '../lib/turns.ts';
 import { addProblem, boundedList, count, emptyTally } from './bounded.ts';
 import { examine } from './candidates.ts';
 import { type DeletionLog, openDeletionLog } from './deletion-log.ts';
@@ -12,7 +13,6 @@ import { changingHistory } from './own-directory.ts';
 import { SessionOpenError } from './remove.ts';
 import { lastChangeOf } from './session-facts.ts';
 import { removeLeftovers } from './transfer/stage.ts';
-import { turns } from './turns.ts';
 import type { ClearReport, History, HistoryNeeds } from './types.ts';
 import { type Found, type FoundFile, walkSessions, walkTrash } from './walk.ts';
 

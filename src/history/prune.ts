@@ -3,6 +3,7 @@ import { systemClock } from '../lib/clock.ts';
 import { statChild } from '../lib/directory-entries.ts';
 import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handle.ts';
 import { ConfigError, hasCode, messageOf } from '../lib/errors.ts';
+import { turns } from '../lib/turns.ts';
 import { addProblem, boundedList, emptyTally } from './bounded.ts';
 import { openDeletionLog } from './deletion-log.ts';
 import { expireSessions } from './expire-sessions.ts';
@@ -10,7 +11,6 @@ import { expireTrash } from './expire-trash.ts';
 import { DAY_MS, NOTICE_FILE, OWN_DIRECTORY } from './layout.ts';
 import { changingHistory, inHistory } from './own-directory.ts';
 import type { Pruning, Report } from './pruning.ts';
-import { turns } from './turns.ts';
 import type { History, PruneOptions, PruneReport } from './types.ts';
 
 /**

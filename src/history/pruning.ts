@@ -1,6 +1,6 @@
 import type { DirectoryHandle } from '../lib/directory-handle.ts';
+import type { turns } from '../lib/turns.ts';
 import type { DeletionLog } from './deletion-log.ts';
-import type { turns } from './turns.ts';
 import type { History, PruneOptions, PruneReport } from './types.ts';
 
 /** Mutable while a prune runs. */

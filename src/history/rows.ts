@@ -3,11 +3,11 @@ import { closeSync, readSync } from 'node:fs';
 import { systemClock } from '../lib/clock.ts';
 import { type DirectoryHandle, openChildFile, openDirectory } from '../lib/directory-handle.ts';
 import { messageOf } from '../lib/errors.ts';
+import { turns } from '../lib/turns.ts';
 import { dayExpires, originalPlace, type Place, placePath } from './layout.ts';
 import { isOpen } from './move.ts';
 import { isOlderThan, lastChangeOf, readContent, type SessionContent } from './session-facts.ts';
 import type { ListOptions } from './summary.ts';
-import { turns } from './turns.ts';
 import type { History, SessionRow, TrashRow } from './types.ts';
 import { type FoundFile, walkSessions, walkTrash } from './walk.ts';
 

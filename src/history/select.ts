@@ -4,13 +4,13 @@ import { entriesOf, statChild } from '../lib/directory-entries.ts';
 import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handle.ts';
 import { hasCode, UsageError } from '../lib/errors.ts';
 import { safeForTerminal } from '../lib/redact.ts';
+import { turns } from '../lib/turns.ts';
 import { readSessionHeader, type SessionHeader, sessionFolderName } from '../pi/index.ts';
 import { examine } from './candidates.ts';
 import { inFolder } from './folders.ts';
 import { hasSessionName, originalPlace, type Place, parsePlace, placePath, relativePath } from './layout.ts';
 import type { Candidate } from './move.ts';
 import { inHistory } from './own-directory.ts';
-import { turns } from './turns.ts';
 import type { History, HistoryNeeds, SessionFacts } from './types.ts';
 import { type Found, walkSessions, walkTrash } from './walk.ts';
 

@@ -7,12 +7,12 @@ import type { DirectoryHandle } from '../lib/directory-handle.ts';
 import { hasCode } from '../lib/errors.ts';
 import { FileError } from '../lib/file-error.ts';
 import { isHeld } from '../lib/kernel-lock.ts';
+import { turns } from '../lib/turns.ts';
 import { addProblem, boundedList, emptyTally } from './bounded.ts';
 import { examine } from './candidates.ts';
 import { placePath } from './layout.ts';
 import { inHistory } from './own-directory.ts';
 import { isOlderThan, lastChangeOf } from './session-facts.ts';
-import { turns } from './turns.ts';
 import type { History, HistoryNeeds, HistorySummary, Retention } from './types.ts';
 import { type FoundFile, walkSessions, walkTrash } from './walk.ts';
 

@@ -1,4 +1,5 @@
 /** What the room takes and gives. Formats on disk are in records.ts. */
+import type { Bounded } from '../lib/bounded-list.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { RandomSource } from '../lib/ids.ts';
 import type { LockRecord } from '../lib/lock-record.ts';
@@ -52,13 +53,6 @@ export interface Tally {
   bytes: number;
   /** The oldest last change among them; undefined when there are none. */
   oldest: Date | undefined;
-}
-
-/** A list that keeps its first entries and counts the rest (rule 7). */
-export interface Bounded<T> {
-  readonly items: T[];
-  /** How many more there were. */
-  omitted: number;
 }
 
 /** Something that stays where it is, and why (S11). */

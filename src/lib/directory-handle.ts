@@ -86,21 +86,28 @@ export function openDirectory(path: string, { byPath = false } = {}): DirectoryH
 /**
  * Opens a directory in a directory.
  *
+ * @param name as bytes where it is no text
  * @throws FileError (`code` as for {@link openDirectory}), MountPointError
  */
-export function openChildDirectory(parent: DirectoryHandle, name: string): DirectoryHandle {
-  const path = join(parent.path, name);
+export function openChildDirectory(parent: DirectoryHandle, name: string | Buffer): DirectoryHandle {
+  const path = join(parent.path, name.toString());
   let child: DirectoryHandle;
   try {
-    const address = parent.at(name);
+    const address = typeof name === 'string' ? parent.at(name) : rawAt(parent, name);
     const fd = openSync(address, OPEN_DIRECTORY);
-    child = handleOf(fd, path, parent.byPath ? undefined : throughDescriptor(fd), () => address);
+    const descriptor = parent.byPath ? undefined : throughDescriptor(fd);
+    child = handleOf(fd, path, descriptor, () => address.toString());
   } catch (error) {
     throw new FileError('open directory', path, error);
   }
   if (child.device === parent.device) return child;
   child.close();
   throw new MountPointError(path);
+}
+
+/** As {@link DirectoryHandle.at}, for a name of bytes that are no text, as a listing gave them. */
+export function rawAt(parent: DirectoryHandle, name: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${parent.at('.')}/`), name]);
 }
 
 /**

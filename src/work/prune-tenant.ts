@@ -1,0 +1,157 @@
+/** One tenant's part of a prune: what ended processes left, then age and count, then sizes (W7). */
+import { addTo } from '../lib/bounded-list.ts';
+import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handle.ts';
+import { PiSandboxError } from '../lib/errors.ts';
+import { type Decision, overSize, pastAgeOrCount } from './decide.ts';
+import { seeToLeftovers } from './leftovers.ts';
+import { stampLastUse } from './manifest.ts';
+import { measureFairly, measureTree, type TreeSize } from './measure.ts';
+import type { Pruning } from './pruning.ts';
+import { removeRuns, type Victim } from './remove-runs.ts';
+import { type FoundRun, type Survey, surveyTenant, type TenantName } from './survey.ts';
+import type { WorkRetention } from './types.ts';
+
+/** A listing that was cut is begun again when something of it went, this often. */
+const MOST_ROUNDS = 10;
+/** A run in use is said to be so no more often than that. */
+const STAMP_AFTER_MS = 60 * 60_000;
+
+/** A run that stays, and that nobody uses. */
+export interface Kept {
+  readonly name: TenantName;
+  readonly run: FoundRun;
+  readonly bytes: number;
+}
+
+/**
+ * Prunes one tenant.
+ *
+ * @returns what stays of it, without what is in use
+ * @throws FileError when it cannot be listed, or nothing can be logged
+ */
+export async function pruneOneTenant(
+  pruning: Pruning,
+  tenant: DirectoryHandle,
+  name: TenantName,
+  retention: WorkRetention,
+): Promise<Kept[]> {
+  for (let round = 1; ; round++) {
+    const survey = await surveyed(pruning, tenant, name, retention);
+    await seeToLeftovers(pruning, tenant, name, survey);
+    sayInUse(pruning, tenant, survey.runs);
+    const { kept, went } = await applyRetention(pruning, tenant, name, survey.runs, retention);
+    // A dry run would only see the same again.
+    if (survey.cut && went > 0 && round < MOST_ROUNDS && pruning.own) continue;
+    conclude(pruning, survey, kept, went);
+    return kept;
+  }
+}
+
+async function surveyed(
+  { turn }: Pruning,
+  tenant: DirectoryHandle,
+  name: TenantName,
+  retention: WorkRetention,
+): Promise<Survey> {
+  const walk = surveyTenant(tenant, name, retention);
+  let step = walk.next();
+  for (; !step.done; step = walk.next()) if (turn.due()) await turn.give();
+  return step.value;
+}
+
+/** So that a run that was held for long, and whose holder then crashes, is as old as the last look at it. */
+function sayInUse({ own, now }: Pruning, tenant: DirectoryHandle, runs: readonly FoundRun[]): void {
+  if (own === undefined) return;
+  for (const { runId, active, lastUse } of runs) {
+    if (!active || now.getTime() - lastUse < STAMP_AFTER_MS) continue;
+    try {
+      const run = openChildDirectory(tenant, runId);
+      try {
+        stampLastUse(run, now);
+      } finally {
+        run.close();
+      }
+    } catch (error) {
+      // It only seems older than it is.
+      if (!(error instanceof PiSandboxError)) throw error;
+    }
+  }
+}
+
+async function applyRetention(
+  pruning: Pruning,
+  tenant: DirectoryHandle,
+  name: TenantName,
+  runs: readonly FoundRun[],
+  retention: WorkRetention,
+): Promise<{ kept: Kept[]; went: number }> {
+  const now = pruning.now.getTime();
+  const ages = runs.map((run) => ({ ...run, id: run.runId }));
+  const first = victimsOf(pastAgeOrCount(ages, retention, now), runs, new Map());
+  const gone = await removeRuns(pruning, tenant, name, first);
+  const judged = new Set(first.map(({ run }) => run.runId));
+  const others = ages.filter(({ active, runId }) => !active && !judged.has(runId));
+  const sizes = await measureFairly(others, retention.maxScannedEntries, (id, maxEntries) =>
+    measured(pruning, tenant, id, { maxEntries, maxDepth: retention.maxDepth }),
+  );
+  const facts = others.map((run) => ({ ...run, size: sizes.get(run.id) ?? UNSEEN }));
+  const second = victimsOf(overSize(facts, retention.maxBytes), runs, sizes);
+  for (const id of await removeRuns(pruning, tenant, name, second)) gone.add(id);
+  const kept = facts
+    .filter(({ id }) => !gone.has(id))
+    .map(({ id, size, ...run }) => ({ name, run, bytes: size.bytes }));
+  return { kept, went: gone.size };
+}
+
+/** The share of a run that was never looked into. */
+const UNSEEN: TreeSize = { bytes: 0, entries: 0, complete: false };
+
+function victimsOf(
+  decisions: readonly Decision[],
+  runs: readonly FoundRun[],
+  sizes: ReadonlyMap<string, TreeSize>,
+): Victim[] {
+  const byId = new Map<string, FoundRun>(runs.map((run) => [run.runId, run]));
+  return decisions.flatMap(({ id, why }) => {
+    const run = byId.get(id);
+    const size = sizes.get(id);
+    return run ? [{ run, why, bytes: size?.complete ? size.bytes : undefined }] : [];
+  });
+}
+
+async function measured(
+  { turn }: Pruning,
+  tenant: DirectoryHandle,
+  runId: string,
+  limits: { maxEntries: number; maxDepth: number },
+): Promise<TreeSize> {
+  let run: DirectoryHandle;
+  try {
+    run = openChildDirectory(tenant, runId);
+  } catch (error) {
+    if (error instanceof PiSandboxError) return UNSEEN;
+    throw error;
+  }
+  try {
+    const walk = measureTree(run, limits);
+    let step = walk.next();
+    for (; !step.done; step = walk.next()) if (turn.due()) await turn.give();
+    return step.value;
+  } finally {
+    run.close();
+  }
+}
+
+function conclude(
+  { report }: Pruning,
+  { runs, problems, cut }: Survey,
+  kept: readonly Kept[],
+  went: number,
+): void {
+  report.active += runs.filter(({ active }) => active).length;
+  report.kept += runs.length - went;
+  report.keptBytes += kept.reduce((bytes, run) => bytes + run.bytes, 0);
+  for (const problem of problems.items) addTo(report.problems, problem);
+  report.problems.omitted += problems.omitted;
+  report.cut ||= cut;
+}

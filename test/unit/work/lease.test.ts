@@ -1,0 +1,111 @@
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { acquireRun } from '../../../src/work/index.ts';
+import { CATEGORY, makeScene, runToEnd, TENANT, worker } from './scene.ts';
+
+const REQUEST = { category: CATEGORY, tenant: TENANT, runId: 'r' };
+const HOLD = `
+  const run = await room.acquireRun(args[0], ${JSON.stringify(REQUEST)});
+  console.log(run.path);
+  setInterval(() => {}, 1000);`;
+const MARKER = `${'a'.repeat(32)}.lease`;
+
+describe('a lease', () => {
+  it('W5: says who holds it, for people', async () => {
+    const { root } = makeScene();
+    const run = await acquireRun(root, REQUEST);
+    const [marker = ''] = readdirSync(join(run.path, '.leases')).filter((name) => name.endsWith('.lease'));
+    expect(JSON.parse(readFileSync(join(run.path, '.leases', marker), 'utf8'))).toEqual({
+      pid: process.pid,
+      host: expect.any(String),
+      startedAt: expect.any(String),
+      what: `work run ${CATEGORY}/${TENANT}/r`,
+    });
+    await run.release();
+  });
+
+  it('W5: ends with its holder, whatever process has that number by now', async () => {
+    const scene = makeScene();
+    const holder = worker(HOLD, scene.root);
+    const path = await holder.line();
+    await scene.prune({ maxRuns: 0 });
+    expect(scene.runs()).toEqual(['r']);
+    await holder.kill();
+    // As if this very process had been given the holder's number, on the same host.
+    const [marker = ''] = readdirSync(join(path, '.leases')).filter((name) => name.endsWith('.lease'));
+    const record = JSON.parse(readFileSync(join(path, '.leases', marker), 'utf8'));
+    writeFileSync(join(path, '.leases', marker), `${JSON.stringify({ ...record, pid: process.pid })}\n`);
+    await scene.prune({ maxRuns: 0 });
+    expect(scene.runs()).toEqual([]);
+  });
+
+  it('W5: is not held by a child that lives on after its holder', async () => {
+    const scene = makeScene();
+    const code = `
+      import { fork, spawn } from 'node:child_process';
+      ${HOLD.replace(
+        'console.log',
+        `
+      const children = [
+        spawn('sleep', ['30'], { detached: true, stdio: 'ignore' }),
+        fork('-e', ['setInterval(() => {}, 1000)'], { execArgv: [], detached: true, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] }),
+      ];
+      console.log(children.map((child) => child.pid).join(' '));
+      console.log`,
+      )}`;
+    const holder = worker(code, scene.root);
+    const children = (await holder.line()).split(' ').map(Number);
+    await holder.line();
+    await holder.kill();
+    try {
+      await scene.prune({ maxRuns: 0 });
+      expect(scene.runs()).toEqual([]);
+      expect(process.kill(children[0] ?? 0, 0)).toBe(true);
+    } finally {
+      for (const pid of children) {
+        try {
+          process.kill(pid, 'SIGKILL');
+        } catch {
+          // Ended by itself.
+        }
+      }
+    }
+  });
+
+  it('W5: of a dead process does not stay beside those of a name that many use', async () => {
+    const { root, run } = makeScene();
+    const path = await run('r');
+    for (let n = 0; n < 3; n++) {
+      runToEnd(
+        `await room.acquireRun(args[0], ${JSON.stringify(REQUEST)}); process.kill(process.pid, 'SIGKILL');`,
+        root,
+      );
+    }
+    const last = await acquireRun(root, REQUEST);
+    expect(readdirSync(join(path, '.leases')).filter((name) => name.endsWith('.lease'))).toHaveLength(1);
+    await last.release();
+  });
+
+  it.each<[what: string, make: (leases: string) => void]>([
+    ['a file of another name', (leases) => writeFileSync(join(leases, 'other'), '')],
+    ['a directory', (leases) => mkdirSync(join(leases, MARKER))],
+    ['a link', (leases) => symlinkSync('/dev/null', join(leases, MARKER))],
+    ['a marker with other content', (leases) => writeFileSync(join(leases, MARKER), '{"lease":"by others"}')],
+    ['an unreadable marker', (leases) => writeFileSync(join(leases, MARKER), 'x'.repeat(10_000))],
+  ])('W5: %s counts as held, and is reported', async (_what, make) => {
+    const scene = makeScene();
+    make(join(await scene.run('r', { days: 90 }), '.leases'));
+    const report = await scene.prune({ maxRuns: 0 });
+    expect(scene.runs()).toEqual(['r']);
+    expect(report).toMatchObject({ kept: 1, active: 1 });
+    expect(report.problems.items).toMatchObject([{ path: `${CATEGORY}/${TENANT}/r`, kind: 'lease' }]);
+  });
+
+  it('W5: a marker that lost its record to a crash or a full disk is a dead one’s', async () => {
+    const scene = makeScene();
+    writeFileSync(join(await scene.run('r', { days: 90 }), '.leases', MARKER), '');
+    await scene.prune();
+    expect(scene.runs()).toEqual([]);
+  });
+});
