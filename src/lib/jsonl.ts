@@ -139,7 +139,10 @@ function* parseLine(bytes: Buffer, line: number, ended: boolean): Generator<Json
 export interface AppendOptions {
   /** Wait for the disk. */
   sync?: boolean;
-  /** False where others may write beside the log: a link in its place is refused instead of followed (rule 8). */
+  /**
+   * False where others may write beside the log: a link in its place, symbolic or hard, is refused instead of followed
+   * (rule 8).
+   */
   follow?: boolean;
 }
 
@@ -171,6 +174,7 @@ export async function appendJsonLines(
     const stats = await handle.stat();
     const { size, mode } = stats;
     if (!follow && !stats.isFile()) throw new OperationError('it is not a regular file');
+    if (!follow && stats.nlink > 1) throw new OperationError('the file has another name too');
     if (size === 0 && (mode & 0o777) !== 0o600) await handle.chmod(0o600);
     const lines = Buffer.from(`${(await needsNewline(handle, size)) ? '\n' : ''}${json.join('')}`);
     await writeAll(handle, lines);

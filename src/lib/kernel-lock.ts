@@ -185,8 +185,8 @@ function openLockFile(path: string, flags: number): number {
     closeSync(fd);
     throw new FileError('open lock', path, new OperationError('it is not a regular file'));
   }
-  if (stat.size === 0 && (stat.mode & 0o777) !== 0o600 && stat.uid === process.getuid?.())
-    fchmodSync(fd, 0o600);
+  const isOurs = stat.nlink === 1 && stat.uid === process.getuid?.();
+  if (stat.size === 0 && (stat.mode & 0o777) !== 0o600 && isOurs) fchmodSync(fd, 0o600);
   return fd;
 }
 
@@ -196,10 +196,15 @@ function isSameFile(fd: number, path: string): boolean {
   return there !== undefined && there.ino === mine.ino && there.dev === mine.dev;
 }
 
-/** The lock holds without a record too: a full disk must not keep anyone from it. */
+/**
+ * The lock holds without a record too: a full disk must not keep anyone from it. A file that has another name is also
+ * somebody else's (rule 8): nothing is written into it.
+ */
 function writeRecord(fd: number, record: LockRecord | undefined): void {
   try {
-    if (fstatSync(fd).size > 0) ftruncateSync(fd, 0);
+    const { size, nlink } = fstatSync(fd);
+    if (nlink > 1) return;
+    if (size > 0) ftruncateSync(fd, 0);
     if (record) writeSync(fd, encodeLockRecord(record), 0);
   } catch (error) {
     if (!hasCode(error, 'ENOSPC', 'EDQUOT', 'EIO')) throw error;

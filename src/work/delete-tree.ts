@@ -118,7 +118,9 @@ function attempt<T>(
   } catch (error) {
     if (!(error instanceof PiSandboxError)) throw error;
     if (hasCode(error, 'ENOENT')) return 'gone';
-    walk.obstacle ??= { path: join(directory.path, name), reason: messageOf(error) };
+    // A directory that became a link or a file since it was listed: the next pass sees it as what it is.
+    if (!hasCode(error, 'ENOTDIR', 'ELOOP'))
+      walk.obstacle ??= { path: join(directory.path, name), reason: messageOf(error) };
     return 'refused';
   }
 }

@@ -1,6 +1,6 @@
 /**
- * `.pi-work/deletions.log`: every run that was removed (rule 3). Before anything of it is deleted a line says what goes
- * and why, after it another says how large it was, or what stayed: so no crash leaves a deletion unlogged.
+ * `.pi-work/deletions.log`: every run that was removed (rule 3). Before anything is done to it a line says what goes and
+ * why, after it another says how large it was, or that it or a part of it stayed. So no crash leaves a deletion unlogged.
  */
 import { renameChild, statChild } from '../lib/directory-entries.ts';
 import type { DirectoryHandle } from '../lib/directory-handle.ts';
@@ -23,6 +23,8 @@ export type LogLine =
       readonly lastUse: string;
     }
   | { readonly event: 'removed'; readonly run: string; readonly bytes: number; readonly entries: number }
+  /** It stayed after all: somebody uses it by now, or the system refused. */
+  | { readonly event: 'kept'; readonly run: string; readonly reason: string }
   /** Found half deleted: the process that began was ended. */
   | { readonly event: 'resuming'; readonly run: string }
   | { readonly event: 'unfinished'; readonly run: string; readonly reason: string };

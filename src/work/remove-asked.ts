@@ -5,10 +5,9 @@ import { type DirectoryHandle, makeChildDirectory } from '../lib/directory-handl
 import { retryUntil } from '../lib/retry.ts';
 import { announce, appendLog } from './deletion-log.ts';
 import { OWN_DIRECTORY } from './layout.ts';
-import { readManifest } from './manifest.ts';
 import { runPath, type WorkRunName } from './names.ts';
 import { openRoot, openTenant } from './places.ts';
-import { deleteInTurns, entomb, leaveTombstone, type Tombstone } from './remove.ts';
+import { deleteInTurns, entomb, leaveTombstone } from './remove.ts';
 import type { WorkNeeds } from './types.ts';
 
 /** A prune that looks at the run, or somebody who joins it, has the gate for milliseconds. */
@@ -27,46 +26,47 @@ export async function removeAsked(
   needs: WorkNeeds,
   letGo: () => void,
 ): Promise<boolean> {
-  const { clock = systemClock } = needs;
   const root = openRoot(rootPath);
   const tenant = root && openTenant(root, name.category, name.tenant);
+  const own = tenant && root && makeChildDirectory(root, OWN_DIRECTORY);
   try {
-    if (root === undefined || tenant === undefined) return false;
-    const attempt = () => {
-      const result = entomb(tenant, name, clock.now(), { ...needs, first: letGo });
-      return result === 'busy' ? undefined : result;
-    };
-    const tombstone = await retryUntil(attempt, { deadlineMs: GATE_MS, clock, firstPauseMs: 1 });
-    if (tombstone === undefined || typeof tombstone === 'string') return false;
-    await bury(root, tenant, tombstone, name, clock.now());
-    return true;
+    return tenant !== undefined && own !== undefined && (await remove(own, tenant, name, needs, letGo));
   } finally {
+    own?.close();
     tenant?.close();
     root?.close();
   }
 }
 
-async function bury(
-  root: DirectoryHandle,
+async function remove(
+  own: DirectoryHandle,
   tenant: DirectoryHandle,
-  tombstone: Tombstone,
   name: WorkRunName,
-  now: Date,
-): Promise<void> {
+  needs: WorkNeeds,
+  letGo: () => void,
+): Promise<boolean> {
+  const { clock = systemClock } = needs;
   const run = runPath(name);
-  const own = makeChildDirectory(root, OWN_DIRECTORY);
+  const lastUse = clock.now().toISOString();
+  const waiting = await announce(own, [{ event: 'removing', run, why: 'asked', lastUse }], clock.now());
+  const attempt = () => {
+    const result = entomb(tenant, name, clock.now(), { ...needs, first: letGo });
+    return result === 'busy' ? undefined : result;
+  };
+  const result = (await retryUntil(attempt, { deadlineMs: GATE_MS, clock, firstPauseMs: 1 })) ?? 'busy';
+  if (typeof result === 'string') {
+    await appendLog(own, [...waiting, { event: 'kept', run, reason: result }], clock.now(), { sync: false });
+    return false;
+  }
   try {
     syncDirectory(tenant);
-    const facts = readManifest(tombstone.directory, name);
-    const lastUse = new Date(facts.kind === 'ours' ? facts.lastUse : now).toISOString();
-    const waiting = await announce(own, [{ event: 'removing', run, why: 'asked', lastUse }], now);
-    const { bytes, entries, obstacle } = await deleteInTurns(tenant, tombstone, { measure: true });
+    const { bytes, entries, obstacle } = await deleteInTurns(tenant, result, { measure: true });
     const end = obstacle
       ? ({ event: 'unfinished', run, reason: obstacle.reason } as const)
       : ({ event: 'removed', run, bytes, entries } as const);
-    await appendLog(own, [...waiting, end], now, { sync: false });
+    await appendLog(own, [...waiting, end], clock.now(), { sync: false });
+    return true;
   } finally {
-    leaveTombstone(tombstone);
-    own.close();
+    leaveTombstone(result);
   }
 }

@@ -21,8 +21,11 @@ export interface Victim {
   readonly bytes: number | undefined;
 }
 
-interface Entombed extends Victim {
+interface Named extends Victim {
   readonly name: WorkRunName;
+}
+
+interface Entombed extends Named {
   readonly tombstone: Tombstone;
 }
 
@@ -47,24 +50,24 @@ async function removeBatch(
   victims: readonly Victim[],
   gone: Set<string>,
 ): Promise<void> {
-  const { own } = pruning;
+  const { own, now } = pruning;
   if (own === undefined) {
     reportAll(pruning, name, victims, gone);
     return;
   }
+  const named = victims.map((victim) => ({ ...victim, name: { ...name, runId: victim.run.runId } }));
+  const waiting = await announce(own, named.map(announcement), now);
+  const ends: LogLine[] = [];
   const entombed: Entombed[] = [];
   try {
-    for (const victim of victims) {
-      const run = { ...name, runId: victim.run.runId };
-      const tombstone = tryEntomb(pruning, tenant, run, victim.run);
-      if (tombstone) entombed.push({ ...victim, name: run, tombstone });
+    for (const victim of named) {
+      const tombstone = tryEntomb(pruning, tenant, victim.name, victim.run);
+      if (typeof tombstone === 'object') entombed.push({ ...victim, tombstone });
+      else ends.push({ event: 'kept', run: runPath(victim.name), reason: tombstone });
     }
-    if (entombed.length === 0) return;
-    syncDirectory(tenant);
-    const waiting = await announce(own, entombed.map(announcement), pruning.now);
-    const ends: LogLine[] = [];
+    if (entombed.length > 0) syncDirectory(tenant);
     for (const one of entombed) ends.push(await deleteEntombed(pruning, tenant, one, gone));
-    await appendLog(own, [...waiting, ...ends], pruning.now, { sync: false });
+    await appendLog(own, [...waiting, ...ends], now, { sync: false });
   } finally {
     for (const { tombstone } of entombed) leaveTombstone(tombstone);
   }
@@ -78,22 +81,22 @@ function reportAll(pruning: Pruning, name: TenantName, victims: readonly Victim[
   }
 }
 
+/** Why it stays, where it does. */
 function tryEntomb(
   pruning: Pruning,
   tenant: DirectoryHandle,
   name: WorkRunName,
   judged: FoundRun,
-): Tombstone | undefined {
+): Tombstone | string {
   try {
-    const result = entomb(tenant, name, pruning.now, { ...pruning.needs, judged });
-    return typeof result === 'string' ? undefined : result;
+    return entomb(tenant, name, pruning.now, { ...pruning.needs, judged });
   } catch (error) {
     reportFailure(pruning, runPath(name), error);
-    return undefined;
+    return messageOf(error);
   }
 }
 
-function announcement({ name, why, run: { lastUse } }: Entombed): LogLine {
+function announcement({ name, why, run: { lastUse } }: Named): LogLine {
   return { event: 'removing', run: runPath(name), why, lastUse: new Date(lastUse).toISOString() };
 }
 

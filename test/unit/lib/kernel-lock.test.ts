@@ -1,5 +1,6 @@
 import {
   existsSync,
+  linkSync,
   mkdirSync,
   readFileSync,
   statSync,
@@ -109,6 +110,18 @@ describe('a kernel lock', () => {
       expect(() => isHeld(join(directory, name))).toThrow(FileError);
     }
     expect(() => tryLock(join(directory, 'missing/lock'))).toThrow(FileError);
+  });
+
+  it('rule 8: a lock file that is a hard link to another is held, and nothing is written into it', () => {
+    const path = lockFile();
+    const other = `${path}.other`;
+    writeFileSync(other, 'precious', { mode: 0o644 });
+    linkSync(other, path);
+    const lock = tryLock(path, { record: RECORD });
+    expect(isHeld(path)).toBe(true);
+    lock?.release();
+    expect(readFileSync(other, 'utf8')).toBe('precious');
+    expect(statSync(other).mode & 0o777).toBe(0o644);
   });
 
   it('rule 1: a deleted lock file does not make two holders of one name', () => {
