@@ -1,6 +1,5 @@
 /** What ended processes left in a tenant: deletions half way, and runs that were never put into their place (W4, W6). */
 import { join } from 'node:path';
-import { addTo } from '../lib/bounded-list.ts';
 import { renameChild } from '../lib/directory-entries.ts';
 import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handle.ts';
 import { clearBuilding } from './build.ts';
@@ -8,6 +7,7 @@ import { announce, appendLog } from './deletion-log.ts';
 import { buildingName } from './layout.ts';
 import { holdersOf } from './lease.ts';
 import { runPath } from './names.ts';
+import { addProblem } from './problems.ts';
 import type { Pruning } from './pruning.ts';
 import { deleteInTurns, leaveTombstone, openTombstone } from './remove.ts';
 import { endOf, reportFailure } from './remove-runs.ts';
@@ -50,7 +50,7 @@ async function resume(
   const opened = openTombstone(tenant, name, tombstone);
   if (opened === 'gone' || opened === 'busy') return;
   if ('unowned' in opened) {
-    addTo(report.problems, { path, kind: 'unowned', reason: opened.unowned });
+    addProblem(report.problems, { path, kind: 'unowned', reason: opened.unowned });
     return;
   }
   try {
@@ -67,7 +67,7 @@ async function resume(
 function clearAbandoned(pruning: Pruning, tenant: DirectoryHandle, building: string, path: string): void {
   const { active, foreign } = holdersOfBuilding(tenant, building);
   const [strange] = foreign;
-  if (strange) addTo(pruning.report.problems, { path, kind: 'lease', reason: strange.reason });
+  if (strange) addProblem(pruning.report.problems, { path, kind: 'lease', reason: strange.reason });
   if (active) return;
   pruning.needs.between?.('clears a building');
   // Renamed first: should somebody be building it after all, it cannot be put into its place any more.
@@ -75,7 +75,7 @@ function clearAbandoned(pruning: Pruning, tenant: DirectoryHandle, building: str
   renameChild(tenant, building, tenant, claimed);
   if (clearBuilding(tenant, claimed)) return;
   const reason = `there is something in it that no run begins with (now ${claimed})`;
-  addTo(pruning.report.problems, { path, kind: 'unowned', reason });
+  addProblem(pruning.report.problems, { path, kind: 'unowned', reason });
 }
 
 function holdersOfBuilding(tenant: DirectoryHandle, building: string): ReturnType<typeof holdersOf> {

@@ -1,11 +1,11 @@
 /** One tenant's part of a prune: what ended processes left, then age and count, then sizes (W7). */
-import { addTo } from '../lib/bounded-list.ts';
 import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handle.ts';
 import { PiSandboxError } from '../lib/errors.ts';
 import { type Decision, overSize, pastAgeOrCount } from './decide.ts';
 import { seeToLeftovers } from './leftovers.ts';
 import { stampLastUse } from './manifest.ts';
 import { measureFairly, measureTree, type TreeSize } from './measure.ts';
+import { addProblem } from './problems.ts';
 import type { Pruning } from './pruning.ts';
 import { removeRuns, type Victim } from './remove-runs.ts';
 import { type FoundRun, type Survey, surveyTenant, type TenantName } from './survey.ts';
@@ -151,7 +151,7 @@ function conclude(
   report.active += runs.filter(({ active }) => active).length;
   report.kept += runs.length - went;
   report.keptBytes += kept.reduce((bytes, run) => bytes + run.bytes, 0);
-  for (const problem of problems.items) addTo(report.problems, problem);
+  for (const problem of problems.items) addProblem(report.problems, problem);
   report.problems.omitted += problems.omitted;
   report.cut ||= cut;
 }

@@ -1,11 +1,11 @@
 /** Retention: of one tenant, or of all, also of those that nobody acquires any more (W7). */
-import { addTo } from '../lib/bounded-list.ts';
 import { entriesOf } from '../lib/directory-entries.ts';
 import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handle.ts';
 import { overSize } from './decide.ts';
 import { OWN_DIRECTORY } from './layout.ts';
 import { isWorkSegment, type WorkSegment } from './names.ts';
 import { ifThere, openTenant } from './places.ts';
+import { addProblem } from './problems.ts';
 import { type Kept, pruneOneTenant } from './prune-tenant.ts';
 import { pruning as inPrune, type PruneOptions, type Pruning } from './pruning.ts';
 import { removeRuns, reportFailure } from './remove-runs.ts';
@@ -106,7 +106,7 @@ function* directoriesOf(
     if (entry.isDirectory() && isWorkSegment(name)) yield name;
     else if (prefix !== '' || name !== OWN_DIRECTORY) {
       const reason = entry.isDirectory() ? 'no run can be below that name' : 'it is no directory';
-      addTo(report.problems, { path: `${prefix}${name}`, kind: 'foreign', reason });
+      addProblem(report.problems, { path: `${prefix}${name}`, kind: 'foreign', reason });
     }
   }
 }

@@ -7,6 +7,7 @@ import { hasCode, messageOf, PiSandboxError } from '../lib/errors.ts';
 import type { Decision } from './decide.ts';
 import { announce, appendLog, type LogLine } from './deletion-log.ts';
 import { runPath, type WorkRunName } from './names.ts';
+import { addProblem } from './problems.ts';
 import type { Pruning } from './pruning.ts';
 import { deleteInTurns, entomb, leaveTombstone, type Tombstone } from './remove.ts';
 import type { FoundRun, TenantName } from './survey.ts';
@@ -125,7 +126,7 @@ export function endOf(
   bytes: number,
 ): LogLine {
   if (obstacle === undefined) return { event: 'removed', run, bytes, entries };
-  addTo(pruning.report.problems, { path, kind: 'unfinished', reason: obstacle.reason });
+  addProblem(pruning.report.problems, { path, kind: 'unfinished', reason: obstacle.reason });
   return { event: 'unfinished', run, reason: obstacle.reason };
 }
 
@@ -138,5 +139,6 @@ function reportRemoved(pruning: Pruning, name: WorkRunName, { run, why }: Victim
 /** What the system refused is reported; what is gone by now is nothing. */
 export function reportFailure({ report }: Pruning, path: string, error: unknown): void {
   if (!(error instanceof PiSandboxError)) throw error;
-  if (!hasCode(error, 'ENOENT')) addTo(report.problems, { path, kind: 'failed', reason: messageOf(error) });
+  if (!hasCode(error, 'ENOENT'))
+    addProblem(report.problems, { path, kind: 'failed', reason: messageOf(error) });
 }

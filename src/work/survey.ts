@@ -1,6 +1,6 @@
 /** What lies in a tenant: runs, what processes left that were ended, and what is not ours (W4, W7). */
 import type { Dirent } from 'node:fs';
-import { addTo, type Bounded, boundedList } from '../lib/bounded-list.ts';
+import { type Bounded, boundedList } from '../lib/bounded-list.ts';
 import { entriesOf } from '../lib/directory-entries.ts';
 import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handle.ts';
 import { hasCode, messageOf, PiSandboxError } from '../lib/errors.ts';
@@ -10,6 +10,7 @@ import { holdersOf } from './lease.ts';
 import { readManifest } from './manifest.ts';
 import { isWorkSegment, type WorkRunName, type WorkSegment } from './names.ts';
 import { standsAt } from './places.ts';
+import { addProblem } from './problems.ts';
 import type { WorkProblem } from './types.ts';
 
 /** Leftovers of so many ended processes are seen to in one go. */
@@ -91,7 +92,7 @@ function examine(
   { holders: whole = false }: SurveyOptions,
 ): void {
   const path = `${name.category}/${name.tenant}/${entry.name}`;
-  const report: Report = (kind, reason) => addTo(survey.problems, { path, kind, reason });
+  const report: Report = (kind, reason) => addProblem(survey.problems, { path, kind, reason });
   if (!entry.isDirectory()) report('foreign', 'it is no directory');
   else if (!isWorkSegment(entry.name)) report('foreign', 'no run can have that name');
   else {

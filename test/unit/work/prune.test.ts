@@ -305,3 +305,15 @@ describe('what ended processes left', () => {
     expect(scene.runs()).toEqual(['new']);
   });
 });
+
+describe('a report', () => {
+  it('rule 7: of many planted directories still says what failed', async () => {
+    const scene = makeScene();
+    mkdirSync(join(await scene.run('held'), '.leases/foreign'));
+    for (let n = 0; n < 250; n++) mkdirSync(join(scene.tenant, `planted-${n}`));
+    const { problems } = await scene.prune({ maxRuns: 0 });
+    expect(problems.items).toHaveLength(200);
+    expect(problems.omitted).toBe(51);
+    expect(problems.items.filter(({ kind }) => kind === 'lease')).toHaveLength(1);
+  });
+});
