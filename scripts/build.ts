@@ -10,6 +10,10 @@ import { lazyModules } from './lazy-modules.ts';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 
+/** What CommonJS in a bundle asks for by name. */
+const REQUIRE =
+  "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);";
+
 const common: BuildOptions = {
   bundle: true,
   platform: 'node',
@@ -21,9 +25,7 @@ const common: BuildOptions = {
   minifyWhitespace: true,
   legalComments: 'none',
   define: { PI_SANDBOX_VERSION: JSON.stringify(version) },
-  banner: {
-    js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
-  },
+  banner: { js: REQUIRE },
   logLevel: 'warning',
 };
 
@@ -58,6 +60,14 @@ await Promise.all([
     outdir: 'dist',
     outExtension: { '.js': '.mjs' },
     external: ['fs-native-extensions', '@lydell/node-pty'],
+  }),
+  build({
+    ...common,
+    banner: { js: `#!/usr/bin/env node\n${REQUIRE}` },
+    entryPoints: { 'container/pi-work': 'src/agent/pi-work.ts' },
+    outdir: 'dist',
+    outExtension: { '.js': '.mjs' },
+    external: ['fs-native-extensions'],
   }),
   build({
     ...common,
@@ -102,4 +112,4 @@ await build({
     PI_SANDBOX_BUILD: JSON.stringify(createHash('sha256').update(bundle).digest('hex').slice(0, 16)),
   },
 });
-chmodSync('dist/cli/pi-sandbox.mjs', 0o755);
+for (const program of ['dist/cli/pi-sandbox.mjs', 'dist/container/pi-work.mjs']) chmodSync(program, 0o755);

@@ -2,9 +2,8 @@
  * The host's command: parses the words and hands over to one file per verb, loaded only when called. What stands
  * after `--` belongs to the program in the sandbox and is never looked at here.
  */
-import { Command, CommanderError } from 'commander';
-import { EXIT, hasCode, messageOf, OperationError } from '../lib/errors.ts';
-import { reportError } from '../lib/report-error.ts';
+import { Command } from 'commander';
+import { configured, runCommandLine } from '../lib/command-line.ts';
 import type { GlobalOptions } from './global-options.ts';
 import { addCheckVerbs } from './program/checks.ts';
 import { addConfigVerbs } from './program/config.ts';
@@ -21,15 +20,12 @@ const separator = process.argv.indexOf('--');
 const words = separator < 0 ? process.argv : process.argv.slice(0, separator);
 const rest = separator < 0 ? [] : process.argv.slice(separator + 1);
 
-const program = new Command('pi-sandbox')
-  .description('Run the pi coding agent in a locked-down container')
-  .version(PI_SANDBOX_VERSION, '-V, --version')
-  .option('--engine <context|url>', 'the engine to use instead of the one found')
-  .option('--debug', 'show how things were found, and a stack trace on failure')
-  .showHelpAfterError('(pi-sandbox --help lists the commands)')
-  .helpCommand(false)
-  .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'pi-sandbox: ')) })
-  .exitOverride();
+const program = configured(
+  new Command('pi-sandbox')
+    .description('Run the pi coding agent in a locked-down container')
+    .option('--engine <context|url>', 'the engine to use instead of the one found'),
+  PI_SANDBOX_VERSION,
+);
 
 /** Runs a verb and turns its result into the exit code. */
 const runs: Runs =
@@ -59,28 +55,5 @@ for (const add of [
   add(grammar);
 }
 
-async function main(): Promise<void> {
-  try {
-    await program.parseAsync(words);
-  } catch (error) {
-    if (error instanceof CommanderError) {
-      // Help and version are no failure; anything else of commander's is a wrong command line, already explained.
-      process.exitCode = error.exitCode === 0 ? 0 : EXIT.usage;
-    } else {
-      process.exitCode = reportError(error, { debug: program.opts<GlobalOptions>().debug === true });
-    }
-  }
-}
-
-/** A reader that has seen enough (`| head`) is no failure; a disk that takes no more is one, whatever the verb says. */
-process.stdout.on('error', (error) => {
-  if (hasCode(error, 'EPIPE')) return;
-  reportError(new OperationError(`cannot write the output: ${messageOf(error)}`), { debug: false });
-  process.once('exit', (code) => {
-    process.exitCode = code || EXIT.failed;
-  });
-});
-process.stderr.on('error', () => undefined);
-
 // Not awaited here: the bundle is a script, which has no await of its own.
-void main();
+void runCommandLine(program, words);

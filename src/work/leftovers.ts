@@ -7,9 +7,10 @@ import { announce, appendLog } from './deletion-log.ts';
 import { buildingName } from './layout.ts';
 import { holdersOf } from './lease.ts';
 import { runPath } from './names.ts';
+import { ifThere } from './places.ts';
 import { addProblem } from './problems.ts';
 import type { Pruning } from './pruning.ts';
-import { deleteInTurns, leaveTombstone, openTombstone } from './remove.ts';
+import { deleteInTurns, isBeingDeleted, leaveTombstone, openTombstone } from './remove.ts';
 import { endOf, reportFailure } from './remove-runs.ts';
 import type { Survey, TenantName } from './survey.ts';
 
@@ -85,4 +86,21 @@ function holdersOfBuilding(tenant: DirectoryHandle, building: string): ReturnTyp
   } finally {
     directory.close();
   }
+}
+
+/** How many of them nobody is at any more. Changes nothing. */
+export function countLeftovers(tenant: DirectoryHandle, { tombstones, buildings }: Survey): number {
+  const isLeft = (name: string, held: (directory: DirectoryHandle) => boolean): boolean => {
+    const directory = ifThere(() => openChildDirectory(tenant, name));
+    if (directory === undefined) return false;
+    try {
+      return !held(directory);
+    } finally {
+      directory.close();
+    }
+  };
+  return (
+    buildings.filter((name) => isLeft(name, (directory) => holdersOf(directory).active)).length +
+    tombstones.filter((name) => isLeft(name, isBeingDeleted)).length
+  );
 }

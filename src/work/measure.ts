@@ -4,6 +4,7 @@ import { entriesOf, statChild } from '../lib/directory-entries.ts';
 import { type DirectoryHandle, MountPointError, openChildDirectory, rawAt } from '../lib/directory-handle.ts';
 import { hasCode, PiSandboxError } from '../lib/errors.ts';
 import { isUndecodable, undecodableEntries } from '../lib/stubborn-entries.ts';
+import type { turns } from '../lib/turns.ts';
 import { diskBytes } from './delete-tree.ts';
 
 /** So often a walk comes back, for its caller to let others work. */
@@ -81,6 +82,33 @@ function* measureBelow(walk: Walk, parent: DirectoryHandle, name: string | Buffe
     if (!(error instanceof MountPointError) && !hasCode(error, 'ENOENT')) walk.complete = false;
   } finally {
     directory?.close();
+  }
+}
+
+/** The size of a run that was never looked into. */
+export const UNSEEN: TreeSize = { bytes: 0, entries: 0, complete: false };
+
+/** As {@link measureTree}, for a run of a tenant, giving way to others. */
+export async function measureRun(
+  tenant: DirectoryHandle,
+  runId: string,
+  limits: { maxEntries: number; maxDepth: number },
+  turn: ReturnType<typeof turns>,
+): Promise<TreeSize> {
+  let run: DirectoryHandle;
+  try {
+    run = openChildDirectory(tenant, runId);
+  } catch (error) {
+    if (error instanceof PiSandboxError) return UNSEEN;
+    throw error;
+  }
+  try {
+    const walk = measureTree(run, limits);
+    let step = walk.next();
+    for (; !step.done; step = walk.next()) if (turn.due()) await turn.give();
+    return step.value;
+  } finally {
+    run.close();
   }
 }
 

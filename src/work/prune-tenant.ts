@@ -4,7 +4,7 @@ import { PiSandboxError } from '../lib/errors.ts';
 import { type Decision, overSize, pastAgeOrCount } from './decide.ts';
 import { seeToLeftovers } from './leftovers.ts';
 import { stampLastUse } from './manifest.ts';
-import { measureFairly, measureTree, type TreeSize } from './measure.ts';
+import { measureFairly, measureRun, type TreeSize, UNSEEN } from './measure.ts';
 import { addProblem } from './problems.ts';
 import type { Pruning } from './pruning.ts';
 import { removeRuns, type Victim } from './remove-runs.ts';
@@ -92,7 +92,7 @@ async function applyRetention(
   const judged = new Set(first.map(({ run }) => run.runId));
   const others = ages.filter(({ active, runId }) => !active && !judged.has(runId));
   const sizes = await measureFairly(others, retention.maxScannedEntries, (id, maxEntries) =>
-    measured(pruning, tenant, id, { maxEntries, maxDepth: retention.maxDepth }),
+    measureRun(tenant, id, { maxEntries, maxDepth: retention.maxDepth }, pruning.turn),
   );
   const facts = others.map((run) => ({ ...run, size: sizes.get(run.id) ?? UNSEEN }));
   const second = victimsOf(overSize(facts, retention.maxBytes), runs, sizes);
@@ -102,9 +102,6 @@ async function applyRetention(
     .map(({ id, size, ...run }) => ({ name, run, bytes: size.bytes }));
   return { kept, went: gone.size };
 }
-
-/** The share of a run that was never looked into. */
-const UNSEEN: TreeSize = { bytes: 0, entries: 0, complete: false };
 
 function victimsOf(
   decisions: readonly Decision[],
@@ -117,29 +114,6 @@ function victimsOf(
     const size = sizes.get(id);
     return run ? [{ run, why, bytes: size?.complete ? size.bytes : undefined }] : [];
   });
-}
-
-async function measured(
-  { turn }: Pruning,
-  tenant: DirectoryHandle,
-  runId: string,
-  limits: { maxEntries: number; maxDepth: number },
-): Promise<TreeSize> {
-  let run: DirectoryHandle;
-  try {
-    run = openChildDirectory(tenant, runId);
-  } catch (error) {
-    if (error instanceof PiSandboxError) return UNSEEN;
-    throw error;
-  }
-  try {
-    const walk = measureTree(run, limits);
-    let step = walk.next();
-    for (; !step.done; step = walk.next()) if (turn.due()) await turn.give();
-    return step.value;
-  } finally {
-    run.close();
-  }
 }
 
 function conclude(

@@ -1,21 +1,15 @@
 /** Retention: of one tenant, or of all, also of those that nobody acquires any more (W7). */
-import { entriesOf } from '../lib/directory-entries.ts';
-import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handle.ts';
+import type { DirectoryHandle } from '../lib/directory-handle.ts';
 import { overSize } from './decide.ts';
-import { OWN_DIRECTORY } from './layout.ts';
-import { isWorkSegment, type WorkSegment } from './names.ts';
-import { ifThere, openTenant } from './places.ts';
-import { addProblem } from './problems.ts';
+import { openTenant } from './places.ts';
 import { type Kept, pruneOneTenant } from './prune-tenant.ts';
 import { pruning as inPrune, type PruneOptions, type Pruning } from './pruning.ts';
 import { removeRuns, reportFailure } from './remove-runs.ts';
 import { TOTAL_BYTES } from './retention.ts';
 import type { TenantName } from './survey.ts';
+import { tenantsOf } from './tenants.ts';
 import { tidyTenant } from './tidy.ts';
 import type { PruneReport, WorkRetention } from './types.ts';
-
-/** Tenants beyond that are the next prune's. */
-const MOST_TENANTS = 10_000;
 
 /**
  * Applies a retention to one tenant.
@@ -46,7 +40,7 @@ export function pruneAll(
   { totalBytes = TOTAL_BYTES, ...options }: PruneOptions & { totalBytes?: number } = {},
 ): Promise<PruneReport> {
   return inPrune(rootPath, options, async (pruning) => {
-    const names = tenantsOf(pruning);
+    const names = tenantsOf(pruning.root, pruning.report);
     const kept: Kept[] = [];
     for (const name of names) {
       try {
@@ -75,39 +69,6 @@ async function inTenant<T>(
     return await work(opened);
   } finally {
     opened.close();
-  }
-}
-
-/** Every tenant of every category. */
-function tenantsOf(pruning: Pruning): TenantName[] {
-  const tenants: TenantName[] = [];
-  for (const category of directoriesOf(pruning, pruning.root, '')) {
-    const directory = ifThere(() => openChildDirectory(pruning.root, category));
-    if (directory === undefined) continue;
-    try {
-      for (const tenant of directoriesOf(pruning, directory, `${category}/`)) {
-        if (tenants.length < MOST_TENANTS) tenants.push({ category, tenant });
-        else pruning.report.cut = true;
-      }
-    } finally {
-      directory.close();
-    }
-  }
-  return tenants;
-}
-
-function* directoriesOf(
-  { report }: Pruning,
-  parent: DirectoryHandle,
-  prefix: string,
-): Generator<WorkSegment, void, undefined> {
-  for (const entry of entriesOf(parent)) {
-    const { name } = entry;
-    if (entry.isDirectory() && isWorkSegment(name)) yield name;
-    else if (prefix !== '' || name !== OWN_DIRECTORY) {
-      const reason = entry.isDirectory() ? 'no run can be below that name' : 'it is no directory';
-      addProblem(report.problems, { path: `${prefix}${name}`, kind: 'foreign', reason });
-    }
   }
 }
 

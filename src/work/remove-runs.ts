@@ -6,10 +6,12 @@ import type { DirectoryHandle } from '../lib/directory-handle.ts';
 import { hasCode, messageOf, PiSandboxError } from '../lib/errors.ts';
 import type { Decision } from './decide.ts';
 import { announce, appendLog, type LogLine } from './deletion-log.ts';
+import { measureRun } from './measure.ts';
 import { runPath, type WorkRunName } from './names.ts';
 import { addProblem } from './problems.ts';
 import type { Pruning } from './pruning.ts';
 import { deleteInTurns, entomb, leaveTombstone, type Tombstone } from './remove.ts';
+import { DEFAULT_RETENTION } from './retention.ts';
 import type { FoundRun, TenantName } from './survey.ts';
 
 /** So many are moved away before the first is deleted: one line in the log and one wait for the disk serve them all. */
@@ -53,7 +55,7 @@ async function removeBatch(
 ): Promise<void> {
   const { own, now } = pruning;
   if (own === undefined) {
-    reportAll(pruning, name, victims, gone);
+    await reportAll(pruning, tenant, name, victims, gone);
     return;
   }
   const named = victims.map((victim) => ({ ...victim, name: { ...name, runId: victim.run.runId } }));
@@ -75,10 +77,20 @@ async function removeBatch(
 }
 
 /** A dry run: as if all of them went. */
-function reportAll(pruning: Pruning, name: TenantName, victims: readonly Victim[], gone: Set<string>): void {
+async function reportAll(
+  pruning: Pruning,
+  tenant: DirectoryHandle,
+  name: TenantName,
+  victims: readonly Victim[],
+  gone: Set<string>,
+): Promise<void> {
+  const { maxScannedEntries: maxEntries, maxDepth } = DEFAULT_RETENTION;
   for (const victim of victims) {
-    gone.add(victim.run.runId);
-    reportRemoved(pruning, { ...name, runId: victim.run.runId }, victim, victim.bytes ?? 0);
+    const { runId } = victim.run;
+    const measured = async () => measureRun(tenant, runId, { maxEntries, maxDepth }, pruning.turn);
+    const bytes = victim.bytes ?? (await measured()).bytes;
+    gone.add(runId);
+    reportRemoved(pruning, { ...name, runId }, victim, bytes);
   }
 }
 

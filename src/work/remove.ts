@@ -130,15 +130,24 @@ export function openTombstone(
   }
 }
 
-/** `.leases/` goes with the content, so it may be gone already. */
-function resumeGate(directory: DirectoryHandle): KernelLock | 'busy' | undefined {
-  const leases = ifThere(() => openChildDirectory(directory, LEASES));
+/** Whether some process is at a tombstone at this moment. Makes no file. */
+export function isBeingDeleted(tombstone: DirectoryHandle): boolean {
+  // `.leases/` goes with the content, so it may be gone already.
+  const leases = ifThere(() => openChildDirectory(tombstone, LEASES));
+  if (leases === undefined) return false;
+  try {
+    return isHeld(leases.at(GATE));
+  } finally {
+    leases.close();
+  }
+}
+
+function resumeGate(tombstone: DirectoryHandle): KernelLock | 'busy' | undefined {
+  if (isBeingDeleted(tombstone)) return 'busy';
+  const leases = ifThere(() => openChildDirectory(tombstone, LEASES));
   if (leases === undefined) return undefined;
   try {
-    const path = leases.at(GATE);
-    // A probe first: it makes no file.
-    if (isHeld(path)) return 'busy';
-    return tryLock(path) ?? 'busy';
+    return tryLock(leases.at(GATE)) ?? 'busy';
   } finally {
     leases.close();
   }

@@ -1,22 +1,19 @@
 /** A work root on a real file system, and runs in it of any age and size. */
 import { spawn, spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   realpathSync,
-  renameSync,
   rmSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { buildSync } from 'esbuild';
+import { pathToFileURL } from 'node:url';
 import { onTestFinished } from 'vitest';
 import type { Clock } from '../../../src/lib/clock.ts';
 import {
@@ -27,6 +24,7 @@ import {
   type WorkRetention,
   workSegment,
 } from '../../../src/work/index.ts';
+import { builtProgram } from '../../setup/built-program.ts';
 
 export const NOW = new Date('2026-12-01T12:00:00.000Z');
 export const CATEGORY = 'jobs';
@@ -120,25 +118,7 @@ let room: string | undefined;
 
 /** The room as one script: hundreds of processes load it. */
 function roomScript(): string {
-  if (room !== undefined) return room;
-  const { outputFiles } = buildSync({
-    entryPoints: [fileURLToPath(new URL('../../../src/work/index.ts', import.meta.url))],
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node22',
-    external: ['fs-native-extensions'],
-    banner: { js: "import{createRequire as r}from'node:module';const require=r(import.meta.url);" },
-    write: false,
-  });
-  const content = outputFiles[0]?.contents ?? new Uint8Array();
-  // Below node_modules, so that the native module is found; by content, so that parallel tests do not collide.
-  const hash = createHash('sha256').update(content).digest('hex').slice(0, 12);
-  const file = resolve('node_modules/.cache/pi-sandbox-test', hash, 'work.mjs');
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(`${file}.${process.pid}`, content);
-  renameSync(`${file}.${process.pid}`, file);
-  room = pathToFileURL(file).href;
+  room ??= pathToFileURL(builtProgram('src/work/index.ts')).href;
   return room;
 }
 

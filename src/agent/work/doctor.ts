@@ -1,0 +1,42 @@
+import { jsonText } from '../../lib/json-text.ts';
+import { safeForTerminal } from '../../lib/redact.ts';
+import { table } from '../../lib/table.ts';
+import { lookAt, type RootView } from '../../work/index.ts';
+import { workRoot } from './work-root.ts';
+
+interface Finding {
+  readonly path: string;
+  readonly what: string;
+}
+
+/** Says what is not as it should be, and changes nothing: exit code 0 when all is well, 1 when there is something. */
+export async function doctor({ json = false }: { json?: boolean }): Promise<number> {
+  const root = workRoot();
+  const view = await lookAt(root);
+  const { problems, cut } = view;
+  const findings = findingsOf(view);
+  if (json) {
+    process.stdout.write(`${jsonText({ version: 1, root, findings, omitted: problems.omitted, cut }, 2)}\n`);
+  } else if (findings.length === 0) process.stdout.write(`${safeForTerminal(root)}: all is well\n`);
+  else {
+    const rows = findings.map(({ path, what }) => [safeForTerminal(path), safeForTerminal(what)]);
+    process.stdout.write(table(['in the work root', 'what it is'], rows));
+    if (problems.omitted > 0) process.stdout.write(`… and ${problems.omitted} more\n`);
+  }
+  return findings.length > 0 ? 1 : 0;
+}
+
+function findingsOf({ problems, leftovers }: RootView): Finding[] {
+  const found = problems.items.map(({ path, kind, reason }) => ({ path, what: `${WORDS[kind]}: ${reason}` }));
+  if (leftovers === 0) return found;
+  const what = `${leftovers} directories that ended processes left; pi-work prune sees to them`;
+  return [...found, { path: '.', what }];
+}
+
+const WORDS: Record<RootView['problems']['items'][number]['kind'], string> = {
+  unowned: 'no work run, so it is left alone',
+  foreign: 'no work run',
+  lease: 'counts as in use',
+  unfinished: 'could not be removed whole',
+  failed: 'could not be looked at',
+};
