@@ -1,10 +1,16 @@
 /**
  * `npm run faults [-- --count N] [--seed S] [--only name,…] [--from K] [--crowd N] [--engine docker|podman]`: starts and
- * session history under faults (docs/faults.md). Exit code 1 when a fault was not survived, or something was lost or left
- * over.
+ * session history and agent directories under faults (docs/faults.md). Exit code 1 when a fault was not survived, or
+ * something was lost or left over.
  */
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import {
+  AGENT_DIR_INSPECTION,
+  type AgentDirWorld,
+  openAgentDirWorld,
+} from '../test/faults/agent-dir/world.ts';
+import { AGENT_DIR_FAULTS } from '../test/faults/cases/agent-dir.ts';
 import { HISTORY_FAULTS } from '../test/faults/cases/history.ts';
 import { START_FAULTS } from '../test/faults/cases/index.ts';
 import { START_INSPECTION } from '../test/faults/checker.ts';
@@ -17,7 +23,7 @@ import setup from '../test/setup/e2e-global.ts';
 import type { E2e } from '../test/setup/scene.ts';
 
 const CROWD = 20;
-const NAMES = [...START_FAULTS, ...HISTORY_FAULTS].map(({ name }) => name);
+const NAMES = [...START_FAULTS, ...HISTORY_FAULTS, ...AGENT_DIR_FAULTS].map(({ name }) => name);
 
 const { values } = parseArgs({
   options: {
@@ -46,11 +52,13 @@ const [count, from, crowd] = [numberOf('count', 1), numberOf('from', 0) ?? 0, nu
 let scene: E2e | undefined;
 let world: World | undefined;
 let historyWorld: HistoryWorld | undefined;
+let agentDirWorld: AgentDirWorld | undefined;
 let tearDown = async (): Promise<void> => undefined;
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 say(`faults: ${engine}, seed ${values.seed}`);
 const ofStarts: Tally[] = [];
 const ofHistory: Tally[] = [];
+const ofAgentDir: Tally[] = [];
 let ending: Promise<never> | undefined;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
@@ -63,6 +71,11 @@ try {
     historyWorld = openHistoryWorld();
     ofHistory.push(await tryCase(historyWorld, HISTORY_INSPECTION, fault));
     historyWorld.close();
+  }
+  for (const fault of AGENT_DIR_FAULTS.filter(({ name }) => wanted.includes(name))) {
+    agentDirWorld = openAgentDirWorld();
+    ofAgentDir.push(await tryCase(agentDirWorld, AGENT_DIR_INSPECTION, fault));
+    agentDirWorld.close();
   }
   const starts = START_FAULTS.filter(({ name }) => wanted.includes(name));
   const provide = (_name: string, value: E2e): void => {
@@ -81,7 +94,9 @@ try {
   if (ending === undefined) say(`\nfaults: ${error instanceof Error ? error.message : String(error)}`);
   await end(1);
 }
-await end([...ofStarts, ...ofHistory].every(({ tried, survived }) => tried === survived) ? 0 : 1);
+await end(
+  [...ofStarts, ...ofHistory, ...ofAgentDir].every(({ tried, survived }) => tried === survived) ? 0 : 1,
+);
 
 async function tryCase<W>(within: W, inspection: Inspection<W>, fault: FaultCase<W>): Promise<Tally> {
   say(`\n${fault.name}: ${fault.about}`);
@@ -102,12 +117,14 @@ function end(code: number): Promise<never> {
 /** Whatever happened, everything that was made goes, and what is known is printed. */
 async function endOnce(code: number): Promise<never> {
   historyWorld?.close();
+  agentDirWorld?.close();
   await world?.close().catch((error: unknown) => say(String(error)));
   await tearDown().catch((error: unknown) => say(String(error)));
   if (ofStarts.length > 0) {
     const kinds = START_INSPECTION.kinds;
     process.stdout.write(`\n${tableOf(ofStarts, kinds)}\n`);
   }
+  if (ofAgentDir.length > 0) process.stdout.write(`\n${tableOf(ofAgentDir, AGENT_DIR_INSPECTION.kinds)}\n`);
   if (ofHistory.length > 0) process.stdout.write(`\n${tableOf(ofHistory, HISTORY_INSPECTION.kinds)}\n`);
   process.stdout.write(`\n${engine}, seed ${values.seed}\n`);
   process.exit(code);

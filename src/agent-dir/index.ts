@@ -6,5 +6,8 @@ export {
   getAgentDir,
 } from './agent-directory.ts';
 export * from './layout.ts';
+export { type LiveMark, markLive } from './migration/live.ts';
+export { type MigrationOptions, migrateAgentDirLayout, openAgentDir } from './migration/migrate.ts';
+export type { MigrationReport, MigrationStep } from './migration/report.ts';
 export * from './places.ts';
 export * from './work-root.ts';

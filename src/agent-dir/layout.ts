@@ -48,8 +48,11 @@ export function sandboxRoots(uid: number): Roots {
 /** In the root of each volume that was prepared: an empty one would get the image's owner again at the next mount. */
 export const VOLUME_MARKER = '.pi-sandbox-volume';
 
+/** The shared volume's agent directory, below its root. */
+export const SHARED_AGENT_PLACE = ['.pi', 'agent'] as const;
+
 /** Where history lay in the shared volume before domains had their own, below its root (S12, docs/adr/0007). */
-export const OLD_SESSIONS_PLACE = ['.pi', 'agent', 'sessions'] as const;
+export const OLD_SESSIONS_PLACE = [...SHARED_AGENT_PLACE, 'sessions'] as const;
 
 export interface Paths {
   /** The directory of links that pi is given. */
@@ -66,6 +69,8 @@ export interface Paths {
   readonly socket: string;
   readonly token: string;
   readonly startTurn: string;
+  /** This sandbox's place among those that are alive on the shared volume, as a number (W10). */
+  readonly liveMark: string;
   readonly accounts: string;
   readonly certificates: string;
 }
@@ -84,6 +89,7 @@ export function pathsOf(roots: Roots): Paths {
     socket: `${socketDirectory}/supervisor.sock`,
     token: `${socketDirectory}/token`,
     startTurn: `${socketDirectory}/start-turn.lock`,
+    liveMark: `${socketDirectory}/live`,
     accounts: `${roots.memory}/etc`,
     certificates: `${roots.memory}/ca-certificates.crt`,
   };

@@ -1,5 +1,13 @@
 import { readdirSync, statSync } from 'node:fs';
-import { type Link, pathsOf, type Roots, rootFile, sessionsDir, TRUST_FILE } from '../agent-dir/index.ts';
+import {
+  type Link,
+  type LiveMark,
+  pathsOf,
+  type Roots,
+  rootFile,
+  sessionsDir,
+  TRUST_FILE,
+} from '../agent-dir/index.ts';
 import { isLegacySettled } from '../history/index.ts';
 import type { Clock } from '../lib/clock.ts';
 import { messageOf, OperationError } from '../lib/errors.ts';
@@ -14,6 +22,7 @@ import { buildFront } from './setup/front.ts';
 import { buildHome } from './setup/home.ts';
 import { type PublishedMerge, publishMerge, removeMerge } from './setup/merge.ts';
 import { keepOthers } from './setup/other-files.ts';
+import { enterSharedVolume } from './setup/shared-layout.ts';
 import { prepareSharedState } from './setup/shared-state.ts';
 
 /** A volume belongs to another uid than the sandbox's: by mistake, or because nobody prepared it yet (S2). */
@@ -48,6 +57,7 @@ export class SandboxState {
   private readonly keeper: LinkKeeper;
   private readonly trust: TrustSync;
   private readonly places: SharedPlaces;
+  private readonly live: LiveMark | undefined;
 
   private constructor(
     place: Place,
@@ -57,6 +67,7 @@ export class SandboxState {
     keeper: LinkKeeper,
     trust: TrustSync,
     places: SharedPlaces,
+    live: LiveMark | undefined,
   ) {
     this.place = place;
     this.roots = place.roots;
@@ -66,6 +77,7 @@ export class SandboxState {
     this.keeper = keeper;
     this.trust = trust;
     this.places = places;
+    this.live = live;
   }
 
   /**
@@ -91,6 +103,7 @@ export class SandboxState {
     const log = new SandboxLog(paths.sandboxLogs, name, clock);
     const problem = (text: string): void => log.write('setup-problem', { problem: text });
     await makeLinks(place, sharedLinks, log);
+    const live = await enterSharedVolume(roots, (event, facts) => log.write(event, facts));
     const links = buildAgentDirectory(roots, { privatePackages }, problem);
     const keeper = new LinkKeeper(paths.agent, links, (event, link, detail) =>
       log.write(event, { link, detail }),
@@ -101,7 +114,7 @@ export class SandboxState {
     await trust.start();
     const places = new SharedPlaces(roots, problem);
     places.start();
-    return new SandboxState(place, log, merge, links, keeper, trust, places);
+    return new SandboxState(place, log, merge, links, keeper, trust, places, live);
   }
 
   get merge(): PublishedMerge {
@@ -139,6 +152,7 @@ export class SandboxState {
     const { kept, problems } = keepOthers(this.roots, this.links);
     for (const name of kept) this.log.write('kept-in-domain', { name });
     for (const problem of problems) this.log.write('not-kept', { problem });
+    this.live?.release();
   }
 }
 

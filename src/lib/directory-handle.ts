@@ -87,9 +87,15 @@ export function openDirectory(path: string, { byPath = false } = {}): DirectoryH
  * Opens a directory in a directory.
  *
  * @param name as bytes where it is no text
+ * @param acrossMounts also where another file system is mounted: for a place that the user may well have put on another
+ *   disk, never for a walk that deletes
  * @throws FileError (`code` as for {@link openDirectory}), MountPointError
  */
-export function openChildDirectory(parent: DirectoryHandle, name: string | Buffer): DirectoryHandle {
+export function openChildDirectory(
+  parent: DirectoryHandle,
+  name: string | Buffer,
+  { acrossMounts = false } = {},
+): DirectoryHandle {
   const path = join(parent.path, name.toString());
   let child: DirectoryHandle;
   try {
@@ -100,7 +106,7 @@ export function openChildDirectory(parent: DirectoryHandle, name: string | Buffe
   } catch (error) {
     throw new FileError('open directory', path, error);
   }
-  if (child.device === parent.device) return child;
+  if (acrossMounts || child.device === parent.device) return child;
   child.close();
   throw new MountPointError(path);
 }

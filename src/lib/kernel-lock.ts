@@ -35,10 +35,20 @@ export interface KernelLock {
   release(): void;
 }
 
+/** Bytes of a lock file, which need not exist. A length of 0 is all from the offset on. */
+export interface LockRange {
+  readonly offset: number;
+  readonly length: number;
+}
+
 export interface LockOptions {
   /** Written into the file for people to read; decides nothing. */
   record?: LockRecord;
+  /** Only these bytes are locked, so that several may hold one file, each its own part. Without it, all. */
+  range?: LockRange;
 }
+
+const WHOLE: LockRange = { offset: 0, length: 0 };
 
 /** Somebody else holds the lock; `record` is what they wrote beside it, if that is readable. */
 export class LockTakenError extends OperationError {
@@ -61,17 +71,18 @@ export class LockTakenError extends OperationError {
  *
  * @throws FileError when the file cannot be opened, is a link, or is not a regular file
  */
-export function tryLock(path: string, { record }: LockOptions = {}): KernelLock | undefined {
+export function tryLock(path: string, { record, range = WHOLE }: LockOptions = {}): KernelLock | undefined {
   for (let attempt = 0; attempt < MAX_REPLACEMENTS; attempt++) {
     const fd = openLockFile(path, constants.O_RDWR | constants.O_CREAT);
     try {
-      if (!native().tryLock(fd)) {
+      if (!native().tryLock(fd, range.offset, range.length)) {
         closeSync(fd);
         return undefined;
       }
       // Held, but is it still the file that the next one will open?
       if (isSameFile(fd, path)) {
-        writeRecord(fd, record);
+        // Whoever holds another part may have written one.
+        if (range === WHOLE) writeRecord(fd, record);
         return heldLock(path, fd);
       }
     } catch (error) {
@@ -118,7 +129,7 @@ export function isHeld(path: string): boolean {
     throw error;
   }
   try {
-    return !native().tryLock(fd, { shared: true });
+    return !native().tryLock(fd, 0, 0, { shared: true });
   } catch (error) {
     throw new FileError('probe', path, error);
   } finally {
@@ -126,7 +137,10 @@ export function isHeld(path: string): boolean {
   }
 }
 
-type Native = Pick<typeof import('fs-native-extensions'), 'tryLock' | 'unlock'>;
+interface Native {
+  tryLock(fd: number, offset: number, length: number, options?: { shared?: boolean }): boolean;
+  unlock(fd: number): void;
+}
 let loaded: Native | undefined;
 
 /** Loaded when the first lock is taken, not when a command starts. */
@@ -157,9 +171,9 @@ function prebuilt(require: NodeJS.Require): Native | undefined {
     return undefined;
   }
   return {
-    tryLock(fd, options) {
+    tryLock(fd, offset, length, options) {
       try {
-        addon.tryLock(fd, 0, 0, options?.shared !== true);
+        addon.tryLock(fd, offset, length, options?.shared !== true);
         return true;
       } catch (error) {
         if (hasCode(error, 'EAGAIN')) return false;

@@ -23,7 +23,14 @@ export interface Child {
   readonly ended: Promise<Ended>;
 }
 
-type ChildName = 'driver' | 'swapper' | 'writer';
+/** Below test/faults. */
+const SCRIPTS = {
+  driver: 'history/driver',
+  swapper: 'history/swapper',
+  writer: 'history/writer',
+  'agent-dir': 'agent-dir/driver',
+} as const;
+type ChildName = keyof typeof SCRIPTS;
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
 const bundles = new Map<ChildName, string>();
@@ -33,7 +40,7 @@ function scriptOf(name: ChildName): string {
   const known = bundles.get(name);
   if (known !== undefined) return known;
   const { outputFiles } = buildSync({
-    entryPoints: [join(ROOT, 'test/faults/history', `${name}.ts`)],
+    entryPoints: [join(ROOT, 'test/faults', `${SCRIPTS[name]}.ts`)],
     bundle: true,
     format: 'esm',
     platform: 'node',

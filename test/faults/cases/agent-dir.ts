@@ -1,0 +1,10 @@
+import type { AgentDirWorld } from '../agent-dir/world.ts';
+import type { FaultCase } from '../fault-case.ts';
+import { layoutFailingCalls, layoutKilled, layoutRaces } from './layout.ts';
+
+/** Every kind of fault that the agent directory is tried with (docs/faults.md). */
+export const AGENT_DIR_FAULTS: readonly FaultCase<AgentDirWorld>[] = [
+  layoutKilled,
+  layoutFailingCalls,
+  layoutRaces,
+];
