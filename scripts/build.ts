@@ -56,6 +56,7 @@ await Promise.all([
       'container/legacy': 'src/container/legacy.ts',
       'container/history': 'src/container/history.ts',
       'container/transfer': 'src/container/transfer.ts',
+      'container/audit': 'src/container/audit.ts',
     },
     outdir: 'dist',
     outExtension: { '.js': '.mjs' },

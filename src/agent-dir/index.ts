@@ -5,6 +5,13 @@ export {
   agentDirFrom,
   getAgentDir,
 } from './agent-directory.ts';
+export {
+  type AgentDirAudit,
+  AUDIT_LISTS,
+  type AuditEntry,
+  type AuditOptions,
+  auditAgentDir,
+} from './audit/audit.ts';
 export * from './layout.ts';
 export { type LiveMark, markLive } from './migration/live.ts';
 export { type MigrationOptions, migrateAgentDirLayout, openAgentDir } from './migration/migrate.ts';

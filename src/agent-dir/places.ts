@@ -98,6 +98,11 @@ export function worktreesDir(agentDir: AgentDir): string {
   return place(agentDir, ['worktrees']);
 }
 
+/** What has outgrown `USER.md`, part by part (W11). */
+export function preferencesDir(agentDir: AgentDir, ...below: string[]): string {
+  return place(agentDir, ['okf-memory', 'user-preferences', ...below]);
+}
+
 function place(agentDir: AgentDir, names: readonly string[]): string {
   for (const name of names) {
     if (name === '' || name === '.' || name === '..' || /[/\\\0]/.test(name)) {

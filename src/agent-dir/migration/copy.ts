@@ -15,16 +15,14 @@ import {
   writeSync,
 } from 'node:fs';
 import {
-  type DirectoryHandle,
   entriesOf,
   linkChild,
-  makeChildDirectory,
-  openChildFile,
   renameChild,
   statChild,
   syncDirectory,
   unlinkChild,
-} from '../../lib/directory-handle.ts';
+} from '../../lib/directory-entries.ts';
+import { type DirectoryHandle, makeChildDirectory, openChildFile } from '../../lib/directory-handle.ts';
 import { LimitError, OperationError } from '../../lib/errors.ts';
 import { passingNames, writeMark } from './marks.ts';
 import { inChild, removeTree } from './tree.ts';

@@ -1,10 +1,6 @@
 /** Looks for stragglers without changing anything (W10). */
-import {
-  type DirectoryHandle,
-  entriesOf,
-  openChildDirectory,
-  statChild,
-} from '../../lib/directory-handle.ts';
+import { entriesOf, statChild } from '../../lib/directory-entries.ts';
+import { type DirectoryHandle, openChildDirectory } from '../../lib/directory-handle.ts';
 import { tracesIn } from './marks.ts';
 import type { Steps } from './report.ts';
 import { CONFLICTS, placesOf, type Straggler } from './rules.ts';

@@ -1,7 +1,8 @@
 /** What a move between file systems has beside the new place while it goes on: a copy, and the mark that it is ours. */
 import { createHash } from 'node:crypto';
 import { closeSync, constants, fsyncSync, readSync, writeSync } from 'node:fs';
-import { type DirectoryHandle, entriesOf, openChildFile } from '../../lib/directory-handle.ts';
+import { entriesOf } from '../../lib/directory-entries.ts';
+import { type DirectoryHandle, openChildFile } from '../../lib/directory-handle.ts';
 import { removeTree } from './tree.ts';
 
 const PASSING = '.pi-sandbox-moving-';

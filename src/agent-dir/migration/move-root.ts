@@ -1,12 +1,6 @@
 /** Brings one straggler to its new place (W10): the whole root by one rename, or entry by entry. */
-import {
-  type DirectoryHandle,
-  makeChildDirectory,
-  removeEmptyChild,
-  renameChild,
-  statChild,
-  syncDirectory,
-} from '../../lib/directory-handle.ts';
+import { removeEmptyChild, renameChild, statChild, syncDirectory } from '../../lib/directory-entries.ts';
+import { type DirectoryHandle, makeChildDirectory } from '../../lib/directory-handle.ts';
 import { hasCode, LimitError, messageOf } from '../../lib/errors.ts';
 import { goesWhole, namesIn, whereThere, withChild } from './look.ts';
 import { sweep } from './marks.ts';

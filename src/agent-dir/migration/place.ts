@@ -3,7 +3,7 @@
  * rename fails where something stands, and a file gets its second name before it loses the first.
  */
 import { join } from 'node:path';
-import { linkChild, renameChild, statChild, unlinkChild } from '../../lib/directory-handle.ts';
+import { linkChild, renameChild, statChild, unlinkChild } from '../../lib/directory-entries.ts';
 import { hasCode, messageOf } from '../../lib/errors.ts';
 import { copyEntry, finishCopy, type Way } from './copy.ts';
 

@@ -1,12 +1,6 @@
 /** Small steps on a tree, each from an open directory. */
-import {
-  type DirectoryHandle,
-  entriesOf,
-  openChildDirectory,
-  removeEmptyChild,
-  statChild,
-  unlinkChild,
-} from '../../lib/directory-handle.ts';
+import { entriesOf, removeEmptyChild, statChild, unlinkChild } from '../../lib/directory-entries.ts';
+import { type DirectoryHandle, openChildDirectory } from '../../lib/directory-handle.ts';
 import { OperationError } from '../../lib/errors.ts';
 
 /** Files and directories only: whatever else turned up meanwhile stays, and with it what it lies in. */

@@ -2,6 +2,7 @@
 import { messageOf, PiSandboxError } from '../../lib/errors.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
 import type { GlobalOptions } from '../global-options.ts';
+import { AGENT_DIRECTORY, type ChosenProject, checkAgentDir } from './check-agent-dir.ts';
 import { checkDisk, checkEngine } from './check-engine.ts';
 import { checkConfig, checkNode } from './check-host.ts';
 import { checkImage } from './check-image.ts';
@@ -41,6 +42,7 @@ export async function examine(
   options: GlobalOptions,
   env: NodeJS.ProcessEnv,
   home: string,
+  chosen?: ChosenProject,
 ): Promise<Examined> {
   const { config, rows } = await checkConfig(env, home);
   const ofHost = [checkNode(process.version), ...rows];
@@ -50,12 +52,19 @@ export async function examine(
   const ofEngine =
     config === undefined
       ? [{ rows: checkEngine(asked), gaveUp: false }]
-      : await Promise.all(CHECKS.map((check) => within(check, { ...asked, config })));
+      : await Promise.all(checksWith(chosen).map((check) => within(check, { ...asked, config })));
   asked.engine.close();
   return {
     rows: safe([...ofHost, ...ofEngine.flatMap((result) => result.rows)]),
     gaveUp: ofEngine.some(({ gaveUp }) => gaveUp),
   };
+}
+
+/** Only a project that was named has its sandbox looked at: that starts a helper container where none runs. */
+function checksWith(chosen: ChosenProject | undefined): readonly Check[] {
+  if (chosen === undefined) return CHECKS;
+  const look = (scene: Scene): Promise<Row[]> => checkAgentDir(scene, chosen);
+  return [...CHECKS, { name: AGENT_DIRECTORY, look, limit: LONG_MS }];
 }
 
 /** An engine that answers, or the row that says why there is none. */

@@ -17,10 +17,14 @@ export function addCheckVerbs({ program, runs }: Grammar): void {
 
   program
     .command('doctor')
+    .argument('[project]', "also look at what does not belong in the agent directory of a project's sandbox")
     .description("check this machine's side: engine, image, configuration, leftovers")
+    .option('--domain <name>', DOMAIN)
     .option('--json', 'print JSON')
-    .addHelpText('after', examples('doctor', 'doctor --json'))
+    .addHelpText('after', examples('doctor', 'doctor ~/work/shop --json'))
     .action(
-      runs(async (_argument, options: object) => (await import('../commands/doctor.ts')).doctor(options)),
+      runs(async (argument, options: object) =>
+        (await import('../commands/doctor.ts')).doctor(argument, options),
+      ),
     );
 }
