@@ -1,9 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { tryLock } from '../../src/lib/kernel-lock.ts';
 import { type Installation, installation } from '../setup/installation.ts';
 import { eventually } from '../setup/look.ts';
 
@@ -38,22 +37,6 @@ const ask = (host: string) =>
   `printf 'protocol=https\\nhost=${host}\\n\\n' | GIT_TERMINAL_PROMPT=0 git credential fill`;
 
 describe('S10: credentials of the user, by relay', () => {
-  it('S10: a relay takes nothing away from one that serves a sandbox of another engine', async () => {
-    const relays = join(here.configDirectory, 'relays');
-    mkdirSync(relays, { recursive: true });
-    const state = (id: string): string => {
-      const file = join(relays, `${id}-ssh-agent.json`);
-      writeFileSync(file, JSON.stringify({ version: 1, container: id, service: 'ssh-agent' }));
-      return file;
-    };
-    const [elsewhere, dead, mine] = [state('a'.repeat(12)), state('b'.repeat(12)), state('c'.repeat(12))];
-    const lock = tryLock(`${elsewhere}.lock`);
-    await here.run(['__relay', mine]);
-    lock?.release();
-    expect([elsewhere, dead, mine].map((file) => existsSync(file))).toEqual([true, false, false]);
-    rmSync(relays, { recursive: true });
-  });
-
   it('S10: git in the sandbox commits as the user, and signs with a key that is only in the user’s agent', async () => {
     const { socket, key } = await agent('first');
     writeFileSync(

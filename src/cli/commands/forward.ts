@@ -1,5 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Engine } from '../../engine/index.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { hasCode, messageOf, OperationError, UsageError } from '../../lib/errors.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
 import { type Channels, joinStreams } from '../../wire/index.ts';
@@ -7,7 +8,7 @@ import { openContext } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { watchInterruptions } from '../sandbox/interruption.ts';
 import { isOwnPeer, ownUsers } from '../sandbox/local-peer.ts';
-import { keepRelay } from '../sandbox/relay.ts';
+import { keepRelay, sandboxEnd } from '../sandbox/relay.ts';
 import { findSandbox } from '../sandbox/resolve-running.ts';
 import { info, warn } from '../ui/report.ts';
 
@@ -38,9 +39,7 @@ export async function forward(words: readonly string[], options: ForwardOptions)
   const servers = await Promise.all(ports.map((port) => listenLocally(port, () => channels)));
   try {
     const outcome = await keepRelay({
-      engine,
-      container: sandbox.id,
-      request: { verb: 'relay', kind: 'forward', services: [] },
+      end: sandboxEnd(engine, sandbox.id, { verb: 'relay', kind: 'forward', services: [] }),
       accept: async () => {
         throw new OperationError('a forward serves nothing');
       },
@@ -48,6 +47,8 @@ export async function forward(words: readonly string[], options: ForwardOptions)
         if (channels === undefined) announce(servers, ports, sandbox.project);
         channels = made;
       },
+      firstMs: 0,
+      clock: systemClock,
       debug,
       signal: interruptions.signal,
     });

@@ -3,55 +3,43 @@
  * shells beside it outlive the command that asked for the relay; it ends with the sandbox.
  */
 import { spawn } from 'node:child_process';
-import { mkdir, readdir, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { join } from 'node:path';
 import { Duplex } from 'node:stream';
-import * as z from 'zod/mini';
 import type { Engine } from '../../engine/index.ts';
-import { writeFileAtomic } from '../../lib/atomic-file.ts';
-import { readRegularFile } from '../../lib/bounded-read.ts';
+import { type Clock, systemClock } from '../../lib/clock.ts';
 import { OperationError } from '../../lib/errors.ts';
-import { isHeld, tryLock } from '../../lib/kernel-lock.ts';
-import { RelayService } from '../../wire/index.ts';
+import { type KernelLock, LockTakenError, takeLock } from '../../lib/kernel-lock.ts';
+import type { ChannelsOptions, RelayService } from '../../wire/index.ts';
 import { onlyUsingKeys } from './agent-requests.ts';
 import { answerQuestion } from './git-credentials.ts';
-import { keepRelay } from './relay.ts';
+import { keepRelay, sandboxEnd } from './relay.ts';
+import { lockOf, readRelayState, removeOldStates, removeRelayState, writeRelayState } from './relay-state.ts';
 import type { ServiceOffer } from './service-offers.ts';
 
-const STATE_VERSION = 1;
-const MAX_STATE_BYTES = 64 * 1024;
+/** A sandbox that comes up, or whose engine does, answers in this time or not at all. */
+const FIRST_MS = 120_000;
 
-/**
- * What a relay serves now. Each start that asks for the service writes it anew, and the relay reads it for each question:
- * so a new login's agent takes the place of one that is gone.
- */
-const RelayState = z.object({
-  version: z.literal(STATE_VERSION),
-  container: z.string().check(z.regex(/^[0-9a-f]{12,64}$/)),
-  service: RelayService,
-  /** `SSH_AUTH_SOCK` of the user. */
-  agentSocket: z.optional(z.string()),
-  /** For whom credentials are given. */
-  hosts: z.optional(z.array(z.string())),
-});
-type RelayState = z.infer<typeof RelayState>;
+/** A running sandbox, and where what is relayed to it is written down. */
+export interface RelayedSandbox {
+  /** The configuration directory. */
+  readonly directory: string;
+  readonly container: string;
+  readonly engine: Engine;
+  /** `--engine`, as it was given. */
+  readonly chosen: string | undefined;
+}
 
 /** Makes sure that a relay process serves this to the sandbox, and that it serves what was asked for last. */
-export async function ensureRelay(
-  directory: string,
-  container: string,
-  offer: ServiceOffer,
-  engine: string | undefined,
-): Promise<void> {
-  const relays = join(directory, 'relays');
-  await mkdir(relays, { recursive: true, mode: 0o700 });
-  const file = stateFile(directory, container, offer.service);
-  const state: RelayState = { version: STATE_VERSION, container, ...offer };
-  await writeFileAtomic(file, `${JSON.stringify(state)}\n`);
+export async function ensureRelay(sandbox: RelayedSandbox, offer: ServiceOffer): Promise<void> {
+  const { directory, container, engine } = sandbox;
+  const file = await writeRelayState(directory, { container, engine: engine.address, ...offer });
+  startRelay(sandbox, file);
+}
+
+function startRelay({ directory, chosen }: RelayedSandbox, file: string): void {
   const [, script = ''] = process.argv;
-  const chosen = engine === undefined ? [] : ['--engine', engine];
-  const child = spawn(process.execPath, [script, ...chosen, '__relay', file], {
+  const engine = chosen === undefined ? [] : ['--engine', chosen];
+  const child = spawn(process.execPath, [script, ...engine, '__relay', file], {
     detached: true,
     stdio: 'ignore',
     cwd: '/',
@@ -61,53 +49,65 @@ export async function ensureRelay(
   child.unref();
 }
 
-function stateFile(directory: string, container: string, service: RelayService): string {
-  return join(directory, 'relays', `${container.slice(0, 12)}-${service}.json`);
-}
-
-/** The whole life of a relay process: nothing if another one serves this sandbox already. */
-export async function serveRelay(file: string, engine: Engine, signal: AbortSignal): Promise<void> {
-  const lock = tryLock(`${file}.lock`);
+/**
+ * The whole life of a relay process: nothing if another one serves this sandbox already.
+ *
+ * @throws OperationError, TimeoutError when it gives up; what it served is then still written down
+ */
+export async function serveRelay(
+  file: string,
+  engine: Engine,
+  signal: AbortSignal,
+  clock: Clock = systemClock,
+): Promise<void> {
+  const lock = await lockUnlessServed(file);
   if (lock === undefined) return;
+  // Others' leftovers are no reason to serve later, or not at all.
+  const cleaned = removeOldStates(engine, file, signal).catch(() => undefined);
   try {
-    const { container, service } = await readState(file);
-    await removeOldStates(engine, file);
-    await keepRelay({
-      engine,
-      container,
-      request: { verb: 'relay', kind: 'services', services: [service] },
-      accept: async (target) => {
-        if (target.to !== 'service' || target.service !== service)
-          throw new OperationError('this relay does not serve that');
-        return service === 'ssh-agent'
-          ? dialAgent(await readState(file))
-          : credentials(await readState(file));
-      },
+    const { container, service, engine: address } = await readRelayState(file);
+    // To this one the container would look gone.
+    if (address !== engine.address)
+      throw new OperationError(`its sandbox is on ${address}, and the engine found now is ${engine.address}`);
+    const outcome = await keepRelay({
+      end: sandboxEnd(engine, container, { verb: 'relay', kind: 'services', services: [service] }),
+      accept: serviceOf(file, service),
       onConnected: () => undefined,
+      firstMs: FIRST_MS,
+      clock,
       debug: () => undefined,
       signal,
     });
+    if (outcome === 'ended') await removeRelayState(file);
   } finally {
-    // The container's id never comes back, so neither file has a successor that this could take away.
-    await Promise.all([rm(file, { force: true }), rm(`${file}.lock`, { force: true })]);
     lock.release();
+    await cleaned;
   }
 }
 
-async function readState(file: string): Promise<RelayState> {
-  const content = await readRegularFile(file, { maxBytes: MAX_STATE_BYTES });
-  const parsed = RelayState.safeParse(JSON.parse(content?.toString('utf8') ?? 'null'));
-  if (!parsed.success) throw new OperationError(`${file} is not what a relay needs`);
-  return parsed.data;
+/** Waits out whoever merely looks whether it is held. */
+async function lockUnlessServed(file: string): Promise<KernelLock | undefined> {
+  try {
+    return await takeLock(lockOf(file));
+  } catch (error) {
+    if (error instanceof LockTakenError) return undefined;
+    throw error;
+  }
 }
 
-function credentials({ hosts = [] }: RelayState): Duplex {
-  return answerQuestion(hosts, process.env);
+/** What a channel of the sandbox leads to: what is written down at that moment. */
+function serviceOf(file: string, service: RelayService): ChannelsOptions['accept'] {
+  return async (target) => {
+    if (target.to !== 'service' || target.service !== service)
+      throw new OperationError('this relay does not serve that');
+    const { agentSocket = '', hosts = [] } = await readRelayState(file);
+    return service === 'ssh-agent' ? dialAgent(agentSocket) : answerQuestion(hosts, process.env);
+  };
 }
 
-function dialAgent({ agentSocket = '' }: RelayState): Promise<Duplex> {
+function dialAgent(path: string): Promise<Duplex> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ path: agentSocket, allowHalfOpen: true });
+    const socket = connect({ path, allowHalfOpen: true });
     socket.once('error', () => reject(new OperationError("the user's SSH agent does not answer")));
     socket.once('connect', () => {
       const requests = onlyUsingKeys();
@@ -115,18 +115,4 @@ function dialAgent({ agentSocket = '' }: RelayState): Promise<Duplex> {
       resolve(Duplex.from({ writable: requests, readable: socket }).on('error', () => undefined));
     });
   });
-}
-
-/** What relays that were killed have left: files of sandboxes that are gone. */
-async function removeOldStates(engine: Engine, own: string): Promise<void> {
-  const directory = join(own, '..');
-  for (const name of await readdir(directory)) {
-    const id = /^([0-9a-f]{12})-[a-z-]+\.json$/.exec(name)?.[1];
-    const path = join(directory, name);
-    if (id === undefined || path === own) continue;
-    // Its sandbox may be on another engine, which this one knows nothing of.
-    if (isHeld(`${path}.lock`)) continue;
-    if ((await engine.containers.inspect(id)) !== undefined) continue;
-    await Promise.all([rm(path, { force: true }), rm(`${path}.lock`, { force: true })]);
-  }
 }

@@ -41,7 +41,8 @@ async function relayServices({ plan, sandbox, offers }: PreparedStart, options: 
     const found = await plan.engine.containers.inspect(sandbox.name);
     if (found === undefined) return;
     const { directory } = sandbox.config;
-    await Promise.all(offers.map((offer) => ensureRelay(directory, found.id, offer, options.engine)));
+    const relayed = { directory, container: found.id, engine: plan.engine, chosen: options.engine };
+    await Promise.all(offers.map((offer) => ensureRelay(relayed, offer)));
   } catch (error) {
     warn(`nothing is relayed to the sandbox: ${messageOf(error)}`);
   }
