@@ -133,6 +133,33 @@ describe('S10: credentials of the user, by relay', () => {
     expect(result.stdout).toBe('protocol=https\nhost=other.example\nusername=ada\npassword=s3cret\n');
   });
 
+  it('S10: a relay that was killed is there again with the next program, as it was', async () => {
+    for (const pid of relayProcesses().trim().split('\n')) process.kill(Number(pid), 'SIGKILL');
+    const script = `ssh-add -l; ${ask('other.example')}`;
+    const result = await here.run(['shell', project, '--', 'bash', '-c', script]);
+    expect(result.stdout).toContain('kept');
+    expect(result.stdout).toContain('password=s3cret\n');
+    expect(relayProcesses().trim().split('\n')).toHaveLength(2);
+  });
+
+  it('S10: a start that joins without the option leaves commits signed', async () => {
+    const script = 'cd "$(mktemp -d)"; git init -q .; git commit -q --allow-empty -m x; git cat-file -p HEAD';
+    writeFileSync(
+      join(home(), '.gitconfig'),
+      `[user]\n\tname = Ada\n\temail = ada@example.org\n\tsigningkey = ${join(here.directory, 'kept')}\n[gpg]\n\tformat = ssh\n[commit]\n\tgpgsign = true\n[credential]\n\thelper = ${join(here.directory, 'helper')}\n`,
+    );
+    const { stdout } = await here.run(['shell', project, '--', 'bash', '-c', script]);
+    expect(stdout).toContain('BEGIN SSH SIGNATURE');
+  });
+
+  it('S10, S15: both go on after a restart', async () => {
+    expect(await here.run(['restart', project])).toMatchObject({ exitCode: 0, stderr: '' });
+    const script = `ssh-add -l; ${ask('other.example')}; ${ask('git.example.org')}`;
+    const result = await here.run(['shell', project, '--', 'bash', '-c', script]);
+    expect(result.stdout).toContain('kept');
+    expect(result.stdout.match(/password=s3cret/g)).toHaveLength(1);
+  });
+
   it('S10: another sandbox reaches neither, and no other user of this machine does', async () => {
     const script = 'ls /run/user/*/pi-sandbox; ssh-add -l; find / -name "*.sock" 2>/dev/null | sort';
     const other = await here.run(['shell', here.project(), '--', 'sh', '-c', script]);

@@ -3,6 +3,7 @@ import { openContext } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { openSandbox } from '../sandbox/open-sandbox.ts';
 import { prepareStart } from '../sandbox/prepare-start.ts';
+import { relayServices } from '../sandbox/relay-services.ts';
 import { findSandbox } from '../sandbox/resolve-running.ts';
 import { LABELS } from '../sandbox/sandbox.ts';
 import { KeptOptions } from '../sandbox/start-options.ts';
@@ -19,7 +20,7 @@ const NOTHING = { program: 'command', arguments: ['true'], terminal: false } as 
 
 /**
  * Ends a sandbox and makes it anew, with today's image and configuration and the options that its container was made
- * with (S15). All that can be checked is checked before anything is ended.
+ * with, and relays to it what was relayed before (S10, S15). All that can be checked is checked before anything is ended.
  */
 export async function restart(word: string | undefined, options: RestartOptions): Promise<number> {
   const { config, engine } = await openContext(options);
@@ -36,6 +37,7 @@ export async function restart(word: string | undefined, options: RestartOptions)
     const failure = await stopOne(engine, sandbox, options.time, { quiet: true });
     if (failure !== undefined) throw new OperationError(failure, { hint: 'pi-sandbox stop it, then start' });
     const { connection } = await openSandbox(prepared.plan);
+    await relayServices(prepared, options.engine);
     connection.onFrame((frame) => {
       if (frame.type === 'exited') connection.destroy();
     });

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { certificateEnvironment } from '../../agent-dir/index.ts';
 import type { MountSpec } from '../../engine/index.ts';
 import { systemClock } from '../../lib/clock.ts';
-import type { RunRequest } from '../../wire/index.ts';
+import type { RelayService, RunRequest } from '../../wire/index.ts';
 import { domainOf, passedEnvironment, terminalEnvironment } from '../config/index.ts';
 import { type CommandContext, openContext } from '../context.ts';
 import { info, warn } from '../ui/report.ts';
@@ -16,8 +16,9 @@ import { type ImagePlan, planImage } from './image.ts';
 import { buildWithProgress } from './image-on-demand.ts';
 import { removeUnusedNetworkOf } from './network.ts';
 import { requireSafeProject, resolveProject, sandboxUser } from './project.ts';
+import { type RelayState, relaysOf, type ServiceOffer } from './relay-state.ts';
 import { type Sandbox, sandboxOf } from './sandbox.ts';
-import { type ServiceOffer, serviceOffers } from './service-offers.ts';
+import { serviceOffers } from './service-offers.ts';
 import { type MergeForStart, mergeForStart } from './session-merge.ts';
 import {
   aliasOf,
@@ -46,6 +47,8 @@ export interface PreparedStart {
   sandbox: Sandbox;
   /** What of this machine the sandbox may reach through a relay, once it is there. */
   offers: readonly ServiceOffer[];
+  /** What it reaches already, by an earlier start's offer. */
+  relayed: readonly RelayState[];
   close(): void;
 }
 
@@ -76,12 +79,14 @@ export async function prepareStart(
   });
   const sandbox = sandboxOf(config, domain, project, user);
   const offers = await serviceOffers(options, config, project.canonical, env);
+  const relayed = await relaysOf(config.directory, engine, sandbox.name).catch(() => []);
+  const services = new Set([...offers, ...relayed].map(({ service }) => service));
   const brains = await brainMounts(config, domain, options.withDomain ?? [], sockets);
   const mounts = gitMounts(project.canonical, config.PROTECT_GIT);
   mounts.catch(() => undefined);
   const merged = mergeForStart(config, domain, project, sandbox.name, {
     interactive: choice.terminal,
-    identity: gitIdentity({ project: project.canonical, home, env, canSign: options.sshAgent === true }),
+    identity: gitIdentity({ project: project.canonical, home, env, canSign: services.has('ssh-agent') }),
     mounted: mounts.then((found) => mountedFolders(engine, project.canonical, found)),
     ...(options.trustProjectConfig === undefined ? {} : { trustProjectConfig: options.trustProjectConfig }),
   });
@@ -103,13 +108,13 @@ export async function prepareStart(
     network: networkMode(options, config),
     image: () => image().name,
     buildImage: build,
-    opening: openingOf(context, sandbox, merged, choice, options, offers),
+    opening: openingOf(context, sandbox, merged, choice, options, services),
     clock: systemClock,
     debug: context.debug,
   };
   plan.opening.catch(() => undefined);
   plan.options.catch(() => undefined);
-  return { plan, sandbox, offers, close: engine.close };
+  return { plan, sandbox, offers, relayed, close: engine.close };
 }
 
 async function buildFor(
@@ -161,7 +166,7 @@ async function openingOf(
   merged: Promise<MergeForStart>,
   choice: ProgramChoice,
   options: StartOptions,
-  offers: readonly ServiceOffer[],
+  services: ReadonlySet<RelayService>,
 ): Promise<Opening> {
   const [{ packed }, description] = await Promise.all([
     merged,
@@ -184,7 +189,7 @@ async function openingOf(
       ...(choice.terminal ? { terminal: { columns: columns || 80, rows: rows || 24 } } : {}),
       ...(description === undefined ? {} : { terminalDescription: description }),
       merge: { length: packed.length, sha256: packed.sha256 },
-      ...(offers.length === 0 ? {} : { services: offers.map(({ service }) => service) }),
+      ...(services.size === 0 ? {} : { services: [...services] }),
     },
     merge: packed.tar,
     onStatus: ({ level, text }) => (level === 'warning' ? warn(text) : info(text)),

@@ -8,13 +8,21 @@ import { Duplex } from 'node:stream';
 import type { Engine } from '../../engine/index.ts';
 import { type Clock, systemClock } from '../../lib/clock.ts';
 import { OperationError } from '../../lib/errors.ts';
-import { type KernelLock, LockTakenError, takeLock } from '../../lib/kernel-lock.ts';
+import { isHeld, type KernelLock, LockTakenError, takeLock } from '../../lib/kernel-lock.ts';
 import type { ChannelsOptions, RelayService } from '../../wire/index.ts';
 import { onlyUsingKeys } from './agent-requests.ts';
 import { answerQuestion } from './git-credentials.ts';
 import { keepRelay, sandboxEnd } from './relay.ts';
-import { lockOf, readRelayState, removeOldStates, removeRelayState, writeRelayState } from './relay-state.ts';
-import type { ServiceOffer } from './service-offers.ts';
+import {
+  lockOf,
+  type RelayState,
+  readRelayState,
+  relayFile,
+  removeOldStates,
+  removeRelayState,
+  type ServiceOffer,
+  writeRelayState,
+} from './relay-state.ts';
 
 /** A sandbox that comes up, or whose engine does, answers in this time or not at all. */
 const FIRST_MS = 120_000;
@@ -24,6 +32,7 @@ export interface RelayedSandbox {
   /** The configuration directory. */
   readonly directory: string;
   readonly container: string;
+  readonly name: string;
   readonly engine: Engine;
   /** `--engine`, as it was given. */
   readonly chosen: string | undefined;
@@ -31,9 +40,22 @@ export interface RelayedSandbox {
 
 /** Makes sure that a relay process serves this to the sandbox, and that it serves what was asked for last. */
 export async function ensureRelay(sandbox: RelayedSandbox, offer: ServiceOffer): Promise<void> {
-  const { directory, container, engine } = sandbox;
-  const file = await writeRelayState(directory, { container, engine: engine.address, ...offer });
-  startRelay(sandbox, file);
+  const { directory, container, name, engine } = sandbox;
+  const state = { container, sandbox: name, engine: engine.address, ...offer };
+  startRelay(sandbox, await writeRelayState(directory, state));
+}
+
+/**
+ * Makes sure that what was relayed before goes on: its process may have been killed, or the container made anew. What a
+ * running one serves is not touched, for another start may have changed it meanwhile.
+ */
+export async function continueRelay(sandbox: RelayedSandbox, before: RelayState): Promise<void> {
+  const { service, agentSocket, hosts } = before;
+  if (before.container !== sandbox.container) {
+    return ensureRelay(sandbox, { service, agentSocket, hosts });
+  }
+  const file = relayFile(sandbox.directory, before);
+  if (!isHeld(lockOf(file))) startRelay(sandbox, file);
 }
 
 function startRelay({ directory, chosen }: RelayedSandbox, file: string): void {

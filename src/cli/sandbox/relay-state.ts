@@ -25,6 +25,8 @@ const RelayState = z.object({
   container: z.string().check(z.regex(/^[0-9a-f]{12,64}$/)),
   /** The address of the engine that has the container. */
   engine: z.string(),
+  /** The container's name. */
+  sandbox: z.string(),
   service: RelayService,
   /** `SSH_AUTH_SOCK` of the user. */
   agentSocket: z.optional(z.string()),
@@ -33,14 +35,23 @@ const RelayState = z.object({
 });
 export type RelayState = z.infer<typeof RelayState>;
 
+/** What of the user's machine a start lets its sandbox reach (S10). */
+export type ServiceOffer = Pick<RelayState, 'service' | 'agentSocket' | 'hosts'>;
+
+export function relayFile(
+  directory: string,
+  { container, service }: Pick<RelayState, 'container' | 'service'>,
+): string {
+  return join(directory, 'relays', `${container.slice(0, 12)}-${service}.json`);
+}
+
 /** @returns its file, beside which its lock is held by the process that serves it */
 export async function writeRelayState(
   directory: string,
   state: Omit<RelayState, 'version'>,
 ): Promise<string> {
-  const relays = join(directory, 'relays');
-  await makeStateDirectory(relays);
-  const file = join(relays, `${state.container.slice(0, 12)}-${state.service}.json`);
+  const file = relayFile(directory, state);
+  await makeStateDirectory(dirname(file));
   await writeFileAtomic(file, `${JSON.stringify({ version: VERSION, ...state })}\n`);
   return file;
 }
@@ -70,14 +81,36 @@ export async function removeRelayState(file: string): Promise<void> {
   await Promise.all([rm(file, { force: true }), rm(lockOf(file), { force: true })]);
 }
 
+/** What is written down, damaged files left out. */
+async function allStates(relays: string): Promise<{ file: string; state: RelayState }[]> {
+  const names = await readdir(relays).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return [];
+    throw error;
+  });
+  const found = [];
+  for (const name of names.filter((each) => each.endsWith('.json'))) {
+    const file = join(relays, name);
+    const state = await readRelayState(file).catch(() => undefined);
+    if (state !== undefined) found.push({ file, state });
+  }
+  return found;
+}
+
+/** What is relayed to the sandbox of this name that is there now, or was until its relay was killed. */
+export async function relaysOf(directory: string, engine: Engine, sandbox: string): Promise<RelayState[]> {
+  const named = (await allStates(join(directory, 'relays')))
+    .map(({ state }) => state)
+    .filter((state) => state.sandbox === sandbox && state.engine === engine.address);
+  if (named.length === 0) return [];
+  const found = await engine.containers.inspect(sandbox);
+  return named.filter(({ container }) => container === found?.id);
+}
+
 /** What relays that were killed have left of sandboxes that are gone. Another engine's are for its own relays to judge. */
 export async function removeOldStates(engine: Engine, own: string, signal: AbortSignal): Promise<void> {
-  for (const name of await readdir(dirname(own))) {
-    const file = join(dirname(own), name);
-    if (!name.endsWith('.json') || file === own) continue;
+  for (const { file, state } of await allStates(dirname(own))) {
     if (signal.aborted) return;
-    const state = await readRelayState(file).catch(() => undefined);
-    if (state === undefined || state.engine !== engine.address || isHeld(lockOf(file))) continue;
+    if (file === own || state.engine !== engine.address || isHeld(lockOf(file))) continue;
     if ((await engine.containers.inspect(state.container)) === undefined) await removeRelayState(file);
   }
 }

@@ -1,10 +1,10 @@
-import { messageOf } from '../../lib/errors.ts';
 import { warn } from '../ui/report.ts';
 import { attach } from './attach.ts';
 import { type Ending, exitCodeAfter, exitCodeOf } from './ending.ts';
 import { changesSince, rememberHostExecuted } from './host-executed.ts';
 import { openSandbox } from './open-sandbox.ts';
 import { type PreparedStart, type ProgramChoice, prepareStart } from './prepare-start.ts';
+import { relayServices } from './relay-services.ts';
 import type { StartOptions } from './start-options.ts';
 
 /**
@@ -19,9 +19,9 @@ export async function runInSandbox(
   const prepared = await prepareStart(argument, choice, options);
   const before = rememberHostExecuted(prepared.sandbox.project.canonical);
   // A sandbox that runs already: what is offered now counts before this program's first question.
-  if (prepared.offers.length > 0) await relayServices(prepared, options);
+  await relayServices(prepared, options.engine);
   const { connection, joined } = await openSandbox(prepared.plan);
-  if (prepared.offers.length > 0) await relayServices(prepared, options);
+  await relayServices(prepared, options.engine);
   prepared.plan.debug(joined ? 'joined the running sandbox' : 'started a new sandbox');
   const ending = await attach(connection, process, choice.terminal);
   for (const change of await changesSince(await before)) {
@@ -31,20 +31,6 @@ export async function runInSandbox(
     return await exitOf(ending, prepared, choice);
   } finally {
     prepared.close();
-  }
-}
-
-/** A relay that cannot be served is said, and no reason to end what runs already. */
-async function relayServices({ plan, sandbox, offers }: PreparedStart, options: StartOptions): Promise<void> {
-  const { ensureRelay } = await import('./relay-process.ts');
-  try {
-    const found = await plan.engine.containers.inspect(sandbox.name);
-    if (found === undefined) return;
-    const { directory } = sandbox.config;
-    const relayed = { directory, container: found.id, engine: plan.engine, chosen: options.engine };
-    await Promise.all(offers.map((offer) => ensureRelay(relayed, offer)));
-  } catch (error) {
-    warn(`nothing is relayed to the sandbox: ${messageOf(error)}`);
   }
 }
 

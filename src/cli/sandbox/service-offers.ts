@@ -1,18 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { UsageError } from '../../lib/errors.ts';
-import type { RelayService } from '../../wire/index.ts';
 import type { CanonicalPath, Config } from '../config/index.ts';
 import { info } from '../ui/report.ts';
+import type { ServiceOffer } from './relay-state.ts';
 import type { StartOptions } from './start-options.ts';
-
-/** What of the user's machine a start lets its sandbox reach (S10). */
-export interface ServiceOffer {
-  readonly service: RelayService;
-  /** `SSH_AUTH_SOCK` of the user. */
-  readonly agentSocket?: string;
-  /** For whom credentials are given. */
-  readonly hosts?: string[];
-}
 
 /**
  * Works out what `--ssh-agent` and `--git-credentials` mean here, before anything is made.

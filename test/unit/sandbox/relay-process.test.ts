@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { serveRelay } from '../../../src/cli/sandbox/relay-process.ts';
-import { noteRelayEnd, writeRelayState } from '../../../src/cli/sandbox/relay-state.ts';
+import { noteRelayEnd, relaysOf, writeRelayState } from '../../../src/cli/sandbox/relay-state.ts';
 import { type Engine, openEngine } from '../../../src/engine/index.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { tryLock } from '../../../src/lib/kernel-lock.ts';
@@ -42,7 +42,7 @@ async function engineWith(look: (container: string) => number): Promise<Engine> 
     const [, container = ''] = /^\/containers\/(\w+)\/json/.exec(request.url ?? '') ?? [];
     const status = container === '' ? 404 : look(container);
     const message = status === 404 ? 'no such container' : 'the engine has trouble';
-    const body = status === 200 ? { State: { Status: 'running' } } : { message };
+    const body = status === 200 ? { Id: OWN, State: { Status: 'running' } } : { message };
     request.resume().on('end', () => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     });
@@ -60,7 +60,12 @@ const OWN = 'a'.repeat(64);
 const OLD = 'b'.repeat(64);
 
 function stateOf(engine: Pick<Engine, 'address'>, container: string): Promise<string> {
-  return writeRelayState(directory, { engine: engine.address, container, service: 'ssh-agent' });
+  return writeRelayState(directory, {
+    engine: engine.address,
+    sandbox: 'shop',
+    container,
+    service: 'ssh-agent',
+  });
 }
 
 describe('S10: a relay process', () => {
@@ -81,6 +86,17 @@ describe('S10: a relay process', () => {
     writeFileSync(damaged, '{');
     await serveRelay(own, engine, AbortSignal.timeout(20_000), clock);
     expect([dead, elsewhere, damaged].map((file) => existsSync(file))).toEqual([false, true, true]);
+  });
+
+  it('S10, S15: what goes on with a sandbox is what is relayed to its container on its engine, served or not', async () => {
+    const engine = await engineWith(() => 200);
+    expect(await relaysOf(directory, engine, 'shop')).toEqual([]);
+    await stateOf(engine, OWN);
+    await stateOf(engine, OLD);
+    await stateOf({ address: 'unix:///elsewhere.sock' }, `${OWN.slice(0, 11)}c`);
+    const found = await relaysOf(directory, engine, 'shop');
+    expect(found.map(({ container }) => container)).toEqual([OWN]);
+    expect(await relaysOf(directory, engine, 'other')).toEqual([]);
   });
 
   it('S10: judges no sandbox of another engine than the one it has found', async () => {
