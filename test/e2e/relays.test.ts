@@ -5,6 +5,7 @@ import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Installation, installation } from '../setup/installation.ts';
 import { eventually } from '../setup/look.ts';
+import { terminal } from '../setup/terminal.ts';
 
 let here: Installation;
 let project: string;
@@ -76,7 +77,7 @@ describe('S10: credentials of the user, by relay', () => {
     expect(left.stdout).toContain('kept');
   });
 
-  it('S10: the credential helper answers for the project’s remotes, each question by itself, and stores nothing', async () => {
+  it('S10: the credential helper answers for remotes that the user agreed to, each question by itself, and stores nothing', async () => {
     const asked = join(here.directory, 'asked');
     const helper = join(here.directory, 'helper');
     writeFileSync(
@@ -97,10 +98,21 @@ describe('S10: credentials of the user, by relay', () => {
       'origin',
       'https://git.example.org/x.git',
     ]);
+    // Once on a terminal; what a session adds to the remotes later needs an answer of its own.
+    const words = ['shell', project, '--git-credentials', '--', 'true'];
+    const refused = await here.run(words);
+    expect(refused).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(refused.stderr).toContain('--git-credential-hosts git.example.org allows it');
+    const asking = terminal(process.execPath, [here.cli, ...words], { env: here.env, cwd: here.directory });
+    await asking.shows('credentials for git.example.org, the host of a remote? [y/N]');
+    asking.type('y\r');
+    expect(await asking.exited()).toBe(0);
+    await here.run(['exec', project, '--', 'git', 'remote', 'add', 'evil', 'https://evil.example/x.git']);
     const script = `${ask('git.example.org')}; ${ask('evil.example')}; printf 'protocol=https\\nhost=git.example.org\\nusername=ada\\npassword=new\\n\\n' | git credential approve`;
     const result = await here.run(['shell', project, '--git-credentials', '--', 'bash', '-c', script]);
     expect(result.stdout).toBe('protocol=https\nhost=git.example.org\nusername=ada\npassword=s3cret\n');
     expect(result.stderr).toContain('git in the sandbox gets your credentials for git.example.org\n');
+    expect(result.stderr).toContain('no credentials for evil.example without your consent');
     expect(readFileSync(asked, 'utf8')).toBe('protocol=https\nhost=git.example.org\n');
     const found = await here.run([
       'shell',
@@ -116,13 +128,14 @@ describe('S10: credentials of the user, by relay', () => {
     expect(found.stdout).toBe('');
   });
 
-  it('S10: configured hosts stand in place of the remotes’', async () => {
-    const env = { PI_SANDBOX_GIT_CREDENTIAL_HOSTS: 'other.example' };
+  it('S10: hosts that the user names stand in place of the remotes’', async () => {
+    const env = { PI_SANDBOX_GIT_CREDENTIAL_HOSTS: 'git.example.org' };
     const result = await here.run(
       [
         'shell',
         project,
-        '--git-credentials',
+        '--git-credential-hosts',
+        'other.example',
         '--',
         'bash',
         '-c',

@@ -1,6 +1,6 @@
 /**
- * `consent.json` in the configuration directory: what of a project's own configuration the user has agreed to, per
- * project and content hash (S8). A changed server is a new question.
+ * `consent.json` in the configuration directory: what of a project's own the user has agreed to, per project and content
+ * hash (S8, S10). A changed server is a new question.
  */
 import { join } from 'node:path';
 import * as z from 'zod/mini';
@@ -19,7 +19,7 @@ const MAX_BYTES = 4 * 1024 * 1024;
 const LOCK_MS = 5_000;
 
 const Grant = z.object({
-  kind: z.enum(['mcp-server', 'model-provider']),
+  kind: z.enum(['mcp-server', 'model-provider', 'credential-host']),
   name: z.string(),
   hash: z.string().check(z.regex(/^[0-9a-f]{64}$/)),
 });

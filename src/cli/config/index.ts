@@ -1,6 +1,6 @@
 /** Configuration of the host's side; see README.md. */
 export { hostCertificates } from './certificates.ts';
-export { grantConsent } from './consent.ts';
+export { grantConsent, hasConsent, readConsents } from './consent.ts';
 export { showPath } from './deep-merge.ts';
 export { DomainId } from './domain-id.ts';
 export { passedEnvironment, terminalEnvironment } from './environment.ts';
@@ -15,5 +15,6 @@ export { mergeSessionConfig, type SessionMerge } from './merge.ts';
 export { readOwnFile } from './own-file.ts';
 export { type PackedMerge, packMerge } from './pack.ts';
 export { domainNamed, domainOf, domainTies } from './project-domain.ts';
+export { credentialHostItem } from './project-level.ts';
 export { shownMerge, shownSettings } from './shown-config.ts';
 export { shown } from './values.ts';

@@ -195,7 +195,7 @@ async function consented(
   options: LevelsOptions,
   project: CanonicalPath,
   parsed: JsonObject,
-  kind: ConsentItem['kind'],
+  kind: 'mcp-server' | 'model-provider',
   path: string,
 ): Promise<JsonObject> {
   const { entries, others } = consentEntries(parsed, kind);

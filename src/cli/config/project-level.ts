@@ -26,16 +26,20 @@ const MAX_REPORTED = 10;
  * One thing of the project's that needs the user's consent, for exactly this content.
  *
  * A model provider is among them although it starts nothing by itself: its `baseUrl` would send the conversation
- * and the stored key elsewhere, and an `apiKey` or header of the form `!command` runs a command.
+ * and the stored key elsewhere, and an `apiKey` or header of the form `!command` runs a command. A credential host is
+ * that of a git remote, for which the sandbox would get the user's password (S10).
  */
 export interface ConsentItem {
-  readonly kind: 'mcp-server' | 'model-provider';
+  readonly kind: 'mcp-server' | 'model-provider' | 'credential-host';
   readonly name: string;
   /** SHA-256 of the canonical JSON. */
   readonly hash: string;
   /** What it would do, in one printable line. */
   readonly summary: string;
 }
+
+/** What a project's own configuration can hold of them. */
+type ConfiguredKind = Exclude<ConsentItem['kind'], 'credential-host'>;
 
 export interface ProjectFiles {
   readonly files: ReadonlyMap<ProjectFile, string>;
@@ -120,16 +124,25 @@ export function allowedSettings(
 /** The entries of a project's `mcpServers` or `providers`, each with the consent it needs. */
 export function consentEntries(
   file: JsonObject,
-  kind: ConsentItem['kind'],
+  kind: ConfiguredKind,
 ): { entries: { name: string; value: Json; item: ConsentItem }[]; others: string[] } {
   const holder = kind === 'mcp-server' ? 'mcpServers' : 'providers';
   const group = ownValue(file, holder);
   const others = Object.keys(file).filter((key) => key !== '$schema' && (key !== holder || !isObject(group)));
   const entries = Object.entries(isObject(group) ? group : {}).map(([name, value]) => {
-    const hash = createHash('sha256').update(canonicalJson(value)).digest('hex');
-    return { name, value, item: { kind, name, hash, summary: summaryOf(kind, name, value) } };
+    return { name, value, item: { kind, name, hash: hashOf(value), summary: summaryOf(kind, name, value) } };
   });
   return { entries, others: others.map(shown) };
+}
+
+/** @param host with its port, if it has one */
+export function credentialHostItem(host: string): ConsentItem {
+  const summary = `your credentials for ${shown(host, 260)}, the host of a remote`;
+  return { kind: 'credential-host', name: host, hash: hashOf(host), summary };
+}
+
+function hashOf(value: Json): string {
+  return createHash('sha256').update(canonicalJson(value)).digest('hex');
 }
 
 /** Longer than a line may be: nobody can agree to what was cut off, so that is said too. */
@@ -141,7 +154,7 @@ function whole(command: string): string {
   return rest > 0 ? `${text} … and ${rest} more characters, see the file` : text;
 }
 
-function summaryOf(kind: ConsentItem['kind'], name: string, value: Json): string {
+function summaryOf(kind: ConfiguredKind, name: string, value: Json): string {
   const fact = (key: string): Json | undefined => (isObject(value) ? ownValue(value, key) : undefined);
   if (kind === 'model-provider') {
     return `model provider ${shown(name)}: requests go to ${shown(String(fact('baseUrl') ?? 'its usual address'))}`;

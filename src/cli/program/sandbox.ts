@@ -32,8 +32,9 @@ function sandboxOptions(command: Command): Command {
     .option('--ssh-agent', 'let programs in the sandbox use your SSH agent')
     .option(
       '--git-credentials',
-      "let git in the sandbox ask your credential helper, for the project's remotes",
+      "let git in the sandbox ask your credential helper, for those of the project's remotes that you agree to",
     )
+    .option('--git-credential-hosts <host,…>', 'the same, for these hosts')
     .option('--trust-project-config', "accept the project's own MCP servers and model providers")
     .option('--force', 'start in a directory that is normally refused')
     .option('-v, --verbose', 'say what is done');

@@ -2,17 +2,11 @@
  * Answers a sandbox's git with the user's own credential helpers (S10): one question at a time, for the host names that
  * the user allowed, and nothing is stored in the sandbox.
  */
-import { join } from 'node:path';
 import { Duplex, PassThrough } from 'node:stream';
-import { readRegularFile } from '../../lib/bounded-read.ts';
 import { OperationError } from '../../lib/errors.ts';
-import type { CanonicalPath } from '../config/index.ts';
 import { askHelpers, HELPER_MS } from './credential-helper.ts';
-import { gitConfigKeys } from './git-config.ts';
-import { gitCommonDirectory } from './project-git.ts';
 
 const MAX_QUESTION_BYTES = 8 * 1024;
-const MAX_CONFIG_BYTES = 256 * 1024;
 /** What a helper's answer is cut down to. */
 const ANSWERED = /^(protocol|host|username|password|password_expiry_utc)=/;
 
@@ -102,26 +96,4 @@ async function fill(
     .split('\n')
     .filter((line) => ANSWERED.test(line))
     .join('\n')}\n`;
-}
-
-/**
- * The hosts of a project's remotes: whom `--git-credentials` relays for when the configuration names nobody. A session
- * can change them, so they are read before each start, and the start says which they are.
- */
-export async function remoteHosts(project: CanonicalPath): Promise<string[]> {
-  const outside = await gitCommonDirectory(project).catch(() => undefined);
-  const git = outside !== undefined && 'directory' in outside ? outside.directory : join(project, '.git');
-  const content = await readRegularFile(join(git, 'config'), {
-    maxBytes: MAX_CONFIG_BYTES,
-    within: git,
-  }).catch(() => undefined);
-  if (content === undefined) return [];
-  const urls = gitConfigKeys(content.toString('utf8'))
-    .filter(([key]) => /^remote\..*\.(url|pushurl)$/s.test(key))
-    .flatMap(([, values]) => values.split('\n'));
-  const hosts = urls.flatMap((url) => {
-    const match = /^"?https?:\/\/(?:[^/@\s]*@)?([A-Za-z0-9.-]+(?::\d{1,5})?)(?:\/|"?$)/.exec(url.trim());
-    return match?.[1] === undefined ? [] : [match[1].toLowerCase()];
-  });
-  return [...new Set(hosts)].sort();
 }

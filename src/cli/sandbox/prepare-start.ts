@@ -78,7 +78,7 @@ export async function prepareStart(
     rootlessOwner: await engine.rootlessOwner(),
   });
   const sandbox = sandboxOf(config, domain, project, user);
-  const offers = await serviceOffers(options, config, project.canonical, env);
+  const offers = await serviceOffers(options, config, project, env, choice.terminal);
   const relayed = await relaysOf(config.directory, engine, sandbox.name).catch(() => []);
   const services = new Set([...offers, ...relayed].map(({ service }) => service));
   const brains = await brainMounts(config, domain, options.withDomain ?? [], sockets);

@@ -28,6 +28,7 @@ export interface StartOptions extends GlobalOptions {
   demo?: boolean;
   sshAgent?: boolean;
   gitCredentials?: boolean;
+  gitCredentialHosts?: string;
 }
 
 const GIBIBYTE = 2 ** 30;

@@ -34,8 +34,13 @@ export async function choose<Answer extends string>(
   return answers.find((each) => given !== '' && each.startsWith(given.toLowerCase())) ?? last;
 }
 
+/** There is a terminal to ask on. */
+export function canAsk(): boolean {
+  return process.stdin.isTTY === true && process.stderr.isTTY === true;
+}
+
 async function ask(prompt: string, question: string, flag: string): Promise<string> {
-  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+  if (!canAsk()) {
     const quoted = question.length > MAX_QUOTED ? `${question.slice(0, MAX_QUOTED)}…` : question;
     throw new UsageError(`${quoted} There is no terminal to ask on`, { hint: `answer with ${flag}` });
   }

@@ -1,25 +1,11 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { CanonicalPath } from '../../../src/cli/config/index.ts';
-import {
-  answerQuestion,
-  isAllowed,
-  parseQuestion,
-  remoteHosts,
-} from '../../../src/cli/sandbox/git-credentials.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { answerQuestion, isAllowed, parseQuestion } from '../../../src/cli/sandbox/git-credentials.ts';
 
 describe('S10: what a sandbox may ask a credential helper', () => {
   it('S10: protocol, host and user name pass, and nothing else', () => {
@@ -60,29 +46,6 @@ describe('S10: what a sandbox may ask a credential helper', () => {
     expect(isAllowed('Git.Example:8443', ['git.example'])).toBe(true);
     expect(isAllowed('git.example', ['git.example:8443'])).toBe(false);
     expect(isAllowed('evil-git.example', ['git.example'])).toBe(false);
-  });
-});
-
-describe('S10: the hosts of a project’s remotes', () => {
-  let project: CanonicalPath;
-  beforeEach(() => {
-    project = CanonicalPath.parse(realpathSync(mkdtempSync(join(tmpdir(), 'remotes-'))));
-    mkdirSync(join(project, '.git'));
-  });
-  afterEach(() => rmSync(project, { recursive: true }));
-
-  it('S10: are those with http, once each', async () => {
-    writeFileSync(
-      join(project, '.git/config'),
-      '[remote "a"]\n\turl = https://user@Git.Example/x\n\tpushurl = https://git.example/x\n[remote "b"]\n\turl = git@ssh.example:x\n' +
-        '[remote "c"]\n\turl = "https://c.example:8443/y.git"\n[branch "x"]\n\turl = https://no.example/\n',
-    );
-    expect(await remoteHosts(project)).toEqual(['c.example:8443', 'git.example']);
-  });
-
-  it('rule 8: a configuration that is a link out of the project is not read', async () => {
-    symlinkSync('/etc/passwd', join(project, '.git/config'));
-    expect(await remoteHosts(project)).toEqual([]);
   });
 });
 
