@@ -1,6 +1,7 @@
 /** The frame protocol that every terminal, relay and supervisor connection speaks; see README.md. */
 export * from './audit.ts';
-export { ChannelRefusedError, Channels, type ChannelsOptions } from './channels.ts';
+export { ChannelRefusedError } from './channel.ts';
+export { Channels, type ChannelsOptions } from './channels.ts';
 export { type Closing, FrameConnection, type FrameHandler, type StreamPair } from './connection.ts';
 export { FrameDecoder } from './decoder.ts';
 export { DomainTable, tableFingerprint } from './domain-table.ts';

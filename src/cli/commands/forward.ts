@@ -102,6 +102,8 @@ async function listenLocally(
     });
     server.listen({ port: local, host: '127.0.0.1' }, resolve);
   });
+  // This process may have no file left for one connection more; those that are open go on.
+  server.removeAllListeners('error').on('error', (error) => warn(`port ${local}: ${messageOf(error)}`));
   return server;
 }
 

@@ -17,18 +17,28 @@ const REFUSED = Buffer.from([0, 0, 0, 1, 255]);
  * for one of the user's own programs, and would remove or lock keys for it, or load a library into itself (rule 8).
  */
 export function onlyUsingKeys(): Transform {
-  let waiting: Buffer = Buffer.alloc(0);
+  const header = Buffer.alloc(4);
+  // The header, then the request with it: one copy of each byte, in however small pieces they come.
+  let request = header;
+  let filled = 0;
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
-      waiting = Buffer.concat([waiting, chunk]);
-      while (waiting.length >= 4) {
-        const length = waiting.readUInt32BE(0);
-        if (length < 1 || length > MAX_REQUEST_BYTES)
-          return done(new OperationError('that is no request to an SSH agent'));
-        if (waiting.length < 4 + length) break;
-        const request = waiting.subarray(0, 4 + length);
-        waiting = waiting.subarray(4 + length);
-        this.push(usesKeys(request) ? request : REFUSED);
+      for (let at = 0; at < chunk.length; ) {
+        const taken = chunk.copy(request, filled, at);
+        at += taken;
+        filled += taken;
+        if (filled < request.length) break;
+        if (request === header) {
+          const length = header.readUInt32BE(0);
+          if (length < 1 || length > MAX_REQUEST_BYTES)
+            return done(new OperationError('that is no request to an SSH agent'));
+          request = Buffer.alloc(4 + length);
+          header.copy(request);
+        } else {
+          this.push(usesKeys(request) ? request : REFUSED);
+          request = header;
+          filled = 0;
+        }
       }
       done();
     },

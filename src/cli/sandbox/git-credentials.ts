@@ -70,17 +70,19 @@ export function answerQuestion(
   return Duplex.from({ writable: question, readable: answer });
 }
 
-async function readQuestion(stream: PassThrough): Promise<string> {
-  let text = '';
-  // A stream that is let go of before its end would take its answer with it.
-  for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
-    text += String(chunk);
-    if (text.length > MAX_QUESTION_BYTES) throw new OperationError('the question is too long');
-    // git closes its end only when it has its answer.
-    if (text.includes('\n\n')) break;
-  }
-  stream.resume();
-  return text;
+/** Reads on after the question, for git closes its end later, and a stream let go of before would take its answer along. */
+function readQuestion(stream: PassThrough): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    stream.on('data', (chunk) => {
+      text += String(chunk);
+      if (text.length > MAX_QUESTION_BYTES) stream.destroy(new OperationError('the question is too long'));
+      else if (text.includes('\n\n')) resolve(text);
+    });
+    stream.once('end', () => resolve(text));
+    stream.once('error', reject);
+    stream.once('close', () => reject(new OperationError('the question was not finished')));
+  });
 }
 
 async function fill(

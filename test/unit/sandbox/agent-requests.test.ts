@@ -42,6 +42,14 @@ describe('S10: what a sandbox may ask the user’s SSH agent', () => {
     expect(await passed(asked, request(11))).toEqual(Buffer.concat([request(255), request(11)]));
   });
 
+  it('rule 7: the longest request byte by byte, at no greater cost', async () => {
+    const longest = request(13, Buffer.alloc(256 * 1024 - 1, 7));
+    const filter = onlyUsingKeys();
+    for (let at = 0; at < longest.length; at++) filter.write(longest.subarray(at, at + 1));
+    filter.end();
+    expect(Buffer.concat(await filter.toArray()).equals(longest)).toBe(true);
+  });
+
   it('rule 7: no request that is too long to be one', async () => {
     await expect(passed(Buffer.from([255, 255, 255, 255]))).rejects.toThrow('no request');
   });

@@ -85,12 +85,23 @@ describe('S10: a credential helper of the user’s', () => {
     for (const name of ['child', 'own']) {
       const pid = readFileSync(join(directory, name), 'utf8').trim();
       expect(pid).toMatch(/^\d+$/);
-      expect(commandOf(pid)).toBe('');
+      await expect.poll(() => commandOf(pid), { timeout: 5_000 }).toBe('');
     }
   });
 });
 
 describe('rule 7: questions without end', () => {
+  it.each([
+    ['that never come to one', 'x'],
+    ['after which more comes', `${QUESTION}x`],
+  ])('S10: %s are let go of', async (_, beginning) => {
+    const { env } = askingHelper('sleep 2');
+    const question = answerQuestion(['a.example'], env);
+    question.write(beginning);
+    question.write('x'.repeat(9_000));
+    await expect(text(question)).rejects.toThrow('too long');
+  });
+
   it('S10: at most eight helpers run at once, also for channels that were closed meanwhile', async () => {
     const { env, directory } = askingHelper('echo x >>asked; sleep 2');
     for (let at = 0; at < 20; at++) {

@@ -5,7 +5,15 @@ import { Duplex, PassThrough } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Channels, type ChannelsOptions, FrameConnection, joinStreams } from '../../../src/wire/index.ts';
+import {
+  type ChannelEvent,
+  Channels,
+  type ChannelsOptions,
+  encodeFrame,
+  type Frame,
+  FrameConnection,
+  joinStreams,
+} from '../../../src/wire/index.ts';
 
 const cleanups: Array<() => unknown> = [];
 afterEach(async () => {
@@ -18,7 +26,10 @@ const refuseAll = async (): Promise<Duplex> => {
 };
 
 /** Two sides over real byte streams. */
-function sides(accept: ChannelsOptions['accept']): { host: Channels; connections: FrameConnection[] } {
+function sides(
+  accept: ChannelsOptions['accept'],
+  answerMs?: number,
+): { host: Channels; connections: FrameConnection[] } {
   const [there, back] = [new PassThrough(), new PassThrough()];
   const client = new FrameConnection({ input: back, output: there });
   const server = new FrameConnection({ input: there, output: back });
@@ -27,7 +38,11 @@ function sides(accept: ChannelsOptions['accept']): { host: Channels; connections
     () => server.destroy(),
   );
   new Channels(server, { side: 'sandbox', accept });
-  const host = new Channels(client, { side: 'host', accept: refuseAll });
+  const host = new Channels(client, {
+    side: 'host',
+    accept: refuseAll,
+    ...(answerMs === undefined ? {} : { answerMs }),
+  });
   return { host, connections: [client, server] };
 }
 
@@ -160,5 +175,76 @@ describe('channels', () => {
     const { connections } = sides(refuseAll);
     connections[0]?.send({ type: 'channel', value: { event: 'open', channel: 2, target: PORT } });
     await expect(connections[1]?.closed).resolves.toMatchObject({ message: 'channel number in use' });
+  });
+
+  it('rule 7: a side that never answers is not waited for, and is told that nobody waits', async () => {
+    const { promise, resolve } = Promise.withResolvers<Duplex>();
+    const { host } = sides(() => promise, 50);
+    await expect(host.open(PORT)).rejects.toThrow('no answer within');
+    const late = new PassThrough();
+    resolve(late);
+    await once(late, 'close');
+  });
+});
+
+describe('a peer without measure', () => {
+  /** Our side against frames that a test makes itself; `answers` is read by nobody. */
+  function against(accept: ChannelsOptions['accept']) {
+    const [questions, answers] = [new PassThrough(), new PassThrough()];
+    const connection = new FrameConnection({ input: questions, output: answers });
+    cleanups.push(() => connection.destroy());
+    new Channels(connection, { side: 'host', accept });
+    const send = (frame: Frame): void => {
+      for (const part of encodeFrame(frame)) questions.write(part);
+    };
+    const say = (value: ChannelEvent): void => send({ type: 'channel', value });
+    return { send, say, questions, answers };
+  }
+
+  it('rule 7: whose bytes come one by one has them put together while nobody takes them', async () => {
+    const sent = randomBytes(40_000);
+    const pieces: Buffer[] = [];
+    const { promise: slow, resolve: takeOn } = Promise.withResolvers<void>();
+    const end = new Duplex({
+      writableHighWaterMark: 1,
+      read: () => undefined,
+      write: (piece: Buffer, _encoding, done) => {
+        pieces.push(piece);
+        void slow.then(() => done());
+      },
+    });
+    const { send, say, questions } = against(async () => end);
+    say({ event: 'open', channel: 0, target: PORT });
+    for (const byte of sent) send({ type: 'channel-data', channel: 0, bytes: Buffer.from([byte]) });
+    say({ event: 'end', channel: 0 });
+    while (questions.writableLength + questions.readableLength > 0) await sleep(10);
+    takeOn();
+    await once(end, 'finish');
+    expect(hash(Buffer.concat(pieces))).toBe(hash(sent));
+    expect(pieces.length).toBeLessThan(20);
+  });
+
+  it('rule 7: that opens channels without end and reads no answer is not read any further', async () => {
+    const { say, questions, answers } = against(refuseAll);
+    for (let channel = 0; channel < 60_000; channel += 2) say({ event: 'open', channel, target: PORT });
+    await sleep(500);
+    expect(answers.writableLength + answers.readableLength).toBeLessThan(300_000);
+    expect(questions.writableLength + questions.readableLength).toBeGreaterThan(1_000_000);
+  });
+
+  it('rule 7: that closes each channel at once has no more than 256 of them connected at a time', async () => {
+    let connecting = 0;
+    const { say, answers } = against(() => {
+      connecting++;
+      return new Promise(() => undefined);
+    });
+    answers.resume();
+    for (let channel = 0; channel < 20_000; channel += 2) {
+      say({ event: 'open', channel, target: PORT });
+      say({ event: 'close', channel });
+    }
+    while (answers.readableLength > 0 || connecting < 256) await sleep(10);
+    await sleep(300);
+    expect(connecting).toBe(256);
   });
 });
