@@ -103,7 +103,11 @@ describe('S10: credentials of the user, by relay', () => {
     const refused = await here.run(words);
     expect(refused).toMatchObject({ exitCode: 2, stdout: '' });
     expect(refused.stderr).toContain('--git-credential-hosts git.example.org allows it');
-    const asking = terminal(process.execPath, [here.cli, ...words], { env: here.env, cwd: here.directory });
+    const asking = terminal(process.execPath, [here.cli, ...words], {
+      env: here.env,
+      cwd: here.directory,
+      columns: 240,
+    });
     await asking.shows('credentials for git.example.org, the host of a remote? [y/N]');
     asking.type('y\r');
     expect(await asking.exited()).toBe(0);
@@ -193,8 +197,19 @@ describe('S10: credentials of the user, by relay', () => {
     for (const line of sockets.stdout.trimEnd().split('\n')) expect(line).toMatch(/^[67]00 /);
   });
 
+  it('S10: two first starts at once are served both, by one process', async () => {
+    const both = here.project();
+    const env = { SSH_AUTH_SOCK: join(here.directory, 'kept.sock') };
+    const list = () => here.run(['shell', both, '--ssh-agent', '--', 'ssh-add', '-l'], { env });
+    for (const { stdout } of await Promise.all([list(), list()])) expect(stdout).toContain('kept');
+    // The two of the other sandbox, and one more as soon as the second has seen that it is not needed.
+    const processes = async () => relayProcesses().trim().split('\n').length === 3;
+    await eventually('one process for both', processes);
+    await here.run(['stop', both]);
+  });
+
   it('S10: both end with the sandbox and leave nothing', async () => {
-    expect(relayProcesses().trim().split('\n')).toHaveLength(2);
+    await eventually('the end of others', async () => relayProcesses().trim().split('\n').length === 2);
     await here.run(['stop', project]);
     await eventually('the end of the relays', async () => relayProcesses() === '');
     expect(readdirSync(join(here.configDirectory, 'relays'))).toEqual([]);
