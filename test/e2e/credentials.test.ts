@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Installation, installation } from '../setup/installation.ts';
-import { inspect, processesOf, sandboxOf } from '../setup/look.ts';
+import { eventually, inspect, processesOf, sandboxOf } from '../setup/look.ts';
 import { hostAddress } from '../setup/model-server.ts';
 
 const SECRET = 'sk-secret-7f3a9c';
@@ -33,7 +33,7 @@ describe('S10: keys', () => {
         project,
         '--',
         '-p',
-        'run test "$ANTHROPIC_API_KEY" = "$EXPECTED" && echo same; sleep 3',
+        'run touch began; test "$ANTHROPIC_API_KEY" = "$EXPECTED" && echo same; until [ -e looked ]; do sleep 0.1; done',
       ],
       { env: { ANTHROPIC_API_KEY: SECRET, EXPECTED: 'not passed' } },
     );
@@ -43,7 +43,7 @@ describe('S10: keys', () => {
       output += String(piece);
     });
     const ended = once(child, 'close');
-    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    await eventually('the tool', async () => existsSync(join(project, 'began')));
     const container = await sandboxOf(here, project);
     const seen = [
       JSON.stringify(await inspect(here, container)),
@@ -52,6 +52,7 @@ describe('S10: keys', () => {
       await here.engine.command(['history', '--no-trunc', here.image]),
       await here.engine.command(['exec', container, 'env']),
     ];
+    writeFileSync(join(project, 'looked'), '');
     await ended;
     for (const text of seen) expect(text).not.toContain(SECRET);
     expect(output).not.toContain('same');
