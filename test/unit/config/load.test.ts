@@ -69,6 +69,8 @@ describe('.env and the environment', () => {
     ['SESSIONS_RETENTION_DAYS', '1.5', 'whole number from 0'],
     ['SESSIONS_RETENTION_DAYS', 'soon', 'whole number from 0'],
     ['SESSIONS_WORK_RETENTION_DAYS', '1e3', 'whole number from 0'],
+    ['SESSIONS_TRASH_DAYS', '-1', 'whole number from 0'],
+    ['SESSIONS_TRASH_DAYS', '0.5', 'whole number from 0'],
     ['DOMAINS', 'work,Work!', 'comma-separated list of domain names'],
     ['DOMAINS', 'work,work', 'each once'],
     ['DOMAIN_WORK_PATHS', 'relative/dir', 'absolute or from ~/'],
