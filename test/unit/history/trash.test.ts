@@ -17,6 +17,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   clearHistory,
   listTrash,
+  logBroughtBack,
   openArrival,
   pruneHistory,
   pruneMessages,
@@ -245,6 +246,28 @@ describe('restore', () => {
     halfWay();
     expect(bringBackFromTrash(file, 's')).toMatchObject({ outcome: 'restored', from: trashed });
     expect(scene.files()).toEqual({ '--p--/s.jsonl': text });
+  });
+
+  it('S11: that it came back to its pi is in the log, also where pi reaches the history by a link', async () => {
+    const scene = makeScene();
+    const sessions = `${scene.root}-link`;
+    symlinkSync(scene.root, sessions);
+    scene.session(`.trash/${TODAY}/--p--/s.jsonl.trashed`, { id: 's', mtime: 90 });
+    const file = join(sessions, '--p--/s.jsonl');
+    const back = bringBackFromTrash(file, 's');
+    if (back.outcome !== 'restored') throw new Error(back.outcome);
+    await logBroughtBack({ ...back, file, id: 's', bytes: 1, lastChange: daysAgo(90) });
+    expect(await collect(readDeletions(scene.history))).toMatchObject([
+      {
+        entry: {
+          action: 'restored',
+          why: 'used',
+          file: `.trash/${TODAY}/--p--/s.jsonl.trashed`,
+          to: '--p--/s.jsonl',
+          outcome: 'done',
+        },
+      },
+    ]);
   });
 
   it('S11: comes back to its pi also while a prune removes the folder that it emptied', async () => {
