@@ -13,6 +13,18 @@ export {
   auditAgentDir,
 } from './audit/audit.ts';
 export * from './layout.ts';
+export {
+  DEFAULT_BUDGET,
+  editMemory,
+  type MemoryEdit,
+  type MemoryOptions,
+  type MemoryResult,
+  type MemoryState,
+  memoryBudget,
+  readMemory,
+} from './memory/memory.ts';
+export { AmbiguousTextError, NotInProfileError } from './memory/profile.ts';
+export { promptText } from './memory/prompt.ts';
 export { type LiveMark, markLive } from './migration/live.ts';
 export { type MigrationOptions, migrateAgentDirLayout, openAgentDir } from './migration/migrate.ts';
 export type { MigrationReport, MigrationStep } from './migration/report.ts';

@@ -2,7 +2,8 @@ import { jsonText } from '../../lib/json-text.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
 import { table } from '../../lib/table.ts';
 import { lookAt, type RootView } from '../../work/index.ts';
-import { workRoot } from './work-root.ts';
+import { auditPlaces, auditRows } from './audit.ts';
+import { agentDir, workRoot } from './work-root.ts';
 
 interface Finding {
   readonly path: string;
@@ -15,15 +16,27 @@ export async function doctor({ json = false }: { json?: boolean }): Promise<numb
   const view = await lookAt(root);
   const { problems, cut } = view;
   const findings = findingsOf(view);
+  const places = auditPlaces(agentDir());
+  const strangers = places.flatMap(auditRows);
+  const all = findings.length + strangers.length;
   if (json) {
-    process.stdout.write(`${jsonText({ version: 1, root, findings, omitted: problems.omitted, cut }, 2)}\n`);
-  } else if (findings.length === 0) process.stdout.write(`${safeForTerminal(root)}: all is well\n`);
+    const facts = { version: 1, root, findings, omitted: problems.omitted, cut, agentDirectories: places };
+    process.stdout.write(`${jsonText(facts, 2)}\n`);
+    return all > 0 ? 1 : 0;
+  }
+  if (findings.length === 0) process.stdout.write(`${safeForTerminal(root)}: all is well\n`);
   else {
     const rows = findings.map(({ path, what }) => [safeForTerminal(path), safeForTerminal(what)]);
     process.stdout.write(table(['in the work root', 'what it is'], rows));
     if (problems.omitted > 0) process.stdout.write(`… and ${problems.omitted} more\n`);
   }
-  return findings.length > 0 ? 1 : 0;
+  if (strangers.length === 0) {
+    for (const { path } of places) process.stdout.write(`${safeForTerminal(path)}: all is well\n`);
+  } else {
+    const rows = strangers.map(([where, what]) => [where, safeForTerminal(what)]);
+    process.stdout.write(table(['agent directory', 'what does not belong there'], rows));
+  }
+  return all > 0 ? 1 : 0;
 }
 
 function findingsOf({ problems, leftovers }: RootView): Finding[] {

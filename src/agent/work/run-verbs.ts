@@ -45,7 +45,7 @@ export function addRunVerbs(program: Command): void {
     });
   program
     .command('doctor')
-    .description('say what lies in the work root that is not a work run, and what could not be removed')
+    .description('say what lies in the work root and in the agent directory that does not belong there')
     .option('--json', 'print JSON')
     .addHelpText('after', examples('doctor'))
     .action(async (options: object) => {

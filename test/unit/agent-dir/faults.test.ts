@@ -37,7 +37,7 @@ describe('W10: the checker of layouts', () => {
   });
 });
 
-describe('W10: the agent directory under faults (docs/faults.md; many more: npm run faults)', () => {
+describe('W10, W11: the agent directory under faults (docs/faults.md; many more: npm run faults)', () => {
   for (const fault of AGENT_DIR_FAULTS) {
     it(`${fault.name}: ${fault.about}`, { timeout: 180_000 }, async () => {
       const options = { seed: SEED, from: 0, count: fault.tries.few, crowd: 1 };
