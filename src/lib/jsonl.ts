@@ -1,20 +1,15 @@
 /** Append-only logs of JSON, one value a line: a damaged line costs itself only (rule 2). */
-import { isUtf8 } from 'node:buffer';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { openRegularFile } from './bounded-read.ts';
-import { messageOf, OperationError } from './errors.ts';
+import { OperationError } from './errors.ts';
 import { FileError } from './file-error.ts';
+import { type JsonLine, jsonLineReader, MAX_LINE_BYTES } from './json-line-reader.ts';
+
+export type { JsonLine } from './json-line-reader.ts';
 
 const LF = 0x0a;
 const CHUNK_BYTES = 64 * 1024;
-/** pi writes whole files and images into one line. */
-const MAX_LINE_BYTES = 16 * 1024 * 1024;
-
-/** `line` counts from 1, in the file. */
-export type JsonLine =
-  | { kind: 'entry'; line: number; value: unknown }
-  | { kind: 'problem'; line: number; reason: string };
 
 export interface JsonLinesOptions {
   /** A longer line is skipped and reported, without being held in memory. */
@@ -35,7 +30,7 @@ export async function* readJsonLines(
 ): AsyncGenerator<JsonLine, void, undefined> {
   const handle = typeof source === 'string' ? await openLog(source) : source;
   try {
-    const reader = lineReader(maxLineBytes);
+    const reader = jsonLineReader({ maxLineBytes });
     for await (const chunk of chunks(handle, maxBytes)) {
       if (chunk === 'limit') {
         yield { kind: 'problem', line: reader.line, reason: `only the first ${maxBytes} bytes were read` };
@@ -67,72 +62,6 @@ async function* chunks(handle: FileHandle, maxBytes: number): AsyncGenerator<Buf
     }
     total += bytesRead;
     yield buffer.subarray(0, bytesRead);
-  }
-}
-
-interface LineReader {
-  readonly line: number;
-  push(chunk: Buffer): Generator<JsonLine>;
-  end(): Generator<JsonLine>;
-}
-
-function lineReader(maxLineBytes: number): LineReader {
-  let line = 1;
-  let pieces: Buffer[] = [];
-  let length = 0;
-
-  function hold(piece: Buffer): void {
-    length += piece.length;
-    if (length <= maxLineBytes) pieces.push(piece);
-    else pieces = [];
-  }
-
-  function* finish(ended: boolean): Generator<JsonLine> {
-    const bytes = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
-    const tooLong = length > maxLineBytes;
-    pieces = [];
-    length = 0;
-    if (tooLong) yield { kind: 'problem', line, reason: `longer than ${maxLineBytes} bytes` };
-    else if (bytes.length > 0) yield* parseLine(bytes, line, ended);
-    line++;
-  }
-
-  return {
-    get line() {
-      return line;
-    },
-    *push(chunk) {
-      let at = 0;
-      for (let end = chunk.indexOf(LF); end !== -1; end = chunk.indexOf(LF, at)) {
-        hold(chunk.subarray(at, end));
-        yield* finish(true);
-        at = end + 1;
-      }
-      hold(chunk.subarray(at));
-    },
-    *end() {
-      if (length > 0) yield* finish(false);
-    },
-  };
-}
-
-function* parseLine(bytes: Buffer, line: number, ended: boolean): Generator<JsonLine> {
-  if (!isUtf8(bytes)) {
-    yield { kind: 'problem', line, reason: 'not valid UTF-8' };
-    return;
-  }
-  const text = bytes.toString('utf8');
-  if (text.trim() === '') return;
-  try {
-    const value: unknown = JSON.parse(text);
-    // A number cut short is another number; an object or array that parses is whole.
-    if (!ended && (typeof value !== 'object' || value === null)) throw new Error('no end of line');
-    yield { kind: 'entry', line, value };
-  } catch (error) {
-    const reason = ended
-      ? `not JSON: ${messageOf(error).slice(0, 200)}`
-      : 'torn: the file ends inside this line';
-    yield { kind: 'problem', line, reason };
   }
 }
 

@@ -1,6 +1,6 @@
 /** A scripted model server that containers reach, and pi's configuration for it: the one fake in the e2e tests. */
 import { networkInterfaces } from 'node:os';
-import { LLMock } from '@copilotkit/aimock';
+import { type FixtureResponse, LLMock } from '@copilotkit/aimock';
 
 export interface ModelServer {
   readonly url: string;
@@ -13,6 +13,8 @@ export interface ModelServer {
   callBash(prompt: string, command: string, text: string): void;
   /** Answers it with an error of the provider. */
   fail(prompt: string, status: number, message: string): void;
+  /** Answers each request whose last prompt holds `prompt` with what `respond` gives. */
+  answer(prompt: string | RegExp, respond: () => FixtureResponse): void;
   /** The bodies of the requests so far. */
   requests(): unknown[];
   /** Headers of the last request. */
@@ -53,6 +55,7 @@ export async function modelServer(): Promise<ModelServer> {
     },
     fail: (prompt, status, message) =>
       void mock.on({ userMessage: prompt }, { error: { message, type: 'fake_error' }, status }),
+    answer: (prompt, respond) => void mock.on({ userMessage: prompt }, respond),
     requests: () => mock.getRequests().map(({ body }) => body),
     lastHeaders: () => mock.getLastRequest()?.headers ?? {},
     stop: () => mock.stop(),
