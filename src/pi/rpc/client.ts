@@ -75,6 +75,7 @@ export function openPiRpc(process: PiProcess, options: PiRpcOptions): PiRpc {
   let heard = clock.monotonic();
   let holding = 0;
   let garbage = 0;
+  let stopping: Promise<PiExit> | undefined;
 
   const report = (error: OperationError): void => void deliver({ type: 'problem', error });
   const held = (): boolean => holding > 0;
@@ -95,7 +96,13 @@ export function openPiRpc(process: PiProcess, options: PiRpcOptions): PiRpc {
     requests.fail(error);
     prompting.fail(error);
     dialogs.withdrawAll();
-    stopProcess(process, clock, limits.graceMs).catch(() => {});
+    stop().catch(() => {});
+  }
+
+  /** Once: at a second SIGTERM pi drops what it is clearing up. */
+  function stop(): Promise<PiExit> {
+    stopping ??= stopProcess(process, clock, limits.graceMs);
+    return stopping;
   }
 
   async function deliver(event: PiEvent): Promise<void> {
@@ -177,7 +184,7 @@ export function openPiRpc(process: PiProcess, options: PiRpcOptions): PiRpc {
     dialogs: () => dialogs.open(),
     stderr,
     async stop() {
-      const exit = await stopProcess(process, clock, limits.graceMs);
+      const exit = await stop();
       await ended;
       return exit;
     },

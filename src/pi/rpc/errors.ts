@@ -4,9 +4,9 @@ import { describeExit, type PiExit } from './exit.ts';
 
 /** The program could not be started at all. */
 export class PiStartError extends OperationError {
-  constructor(command: string, cause: unknown) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    super(`${command} could not be started: ${why}`, { cause, hint: 'check that pi is installed' });
+  constructor(command: string, cwd: string, cause: unknown) {
+    const hint = 'check that pi is installed and that the directory is there';
+    super(`${command} could not be started in ${cwd}: ${messageOf(cause)}`, { cause, hint });
   }
 }
 

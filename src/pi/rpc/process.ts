@@ -41,10 +41,10 @@ export async function spawnPi({ command, args, cwd, env }: PiCommand): Promise<P
   });
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);
-    child.on('error', (error) => reject(new PiStartError(command, error)));
+    child.on('error', (error) => reject(new PiStartError(command, cwd, error)));
   });
   const { pid } = child;
-  if (pid === undefined) throw new PiStartError(command, 'it has no process id');
+  if (pid === undefined) throw new PiStartError(command, cwd, 'it has no process id');
   return { pid, stdin, stdout, stderr, ended, signal: (name) => void child.kill(name) };
 }
 

@@ -120,19 +120,19 @@ export function openPrompting({ requests, clock, limits, heard, fail }: Promptin
   }
 
   /**
-   * pi says that it has settled, and no answer came: twice idle outside of a run, with nothing between, and it is
-   * believed.
+   * pi says that it has settled, or took the prompt for itself, and no answer came. Twice idle outside of a run, with
+   * nothing between, and it is believed. A run ends the looking: its end will be told.
    */
   async function check(turn: Current): Promise<void> {
     if (turn.checking) return;
     turn.checking = true;
     try {
-      for (let epoch = -1; epoch !== turn.follower.epoch; ) {
-        epoch = turn.follower.epoch;
-        if (!(await isIdle())) continue;
+      while (!turn.follower.running) {
+        const { epoch } = turn.follower;
+        const idle = await isIdle();
         await clock.sleep(limits.doubtMs, turn.over.signal);
-        if (!(await isIdle()) || turn.follower.running) continue;
-        if (epoch === turn.follower.epoch) return finish(turn);
+        const still = idle && (await isIdle());
+        if (still && !turn.follower.running && epoch === turn.follower.epoch) return finish(turn);
       }
     } catch {
       // The turn is over, or the client is: both have been told.

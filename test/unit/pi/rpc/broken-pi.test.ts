@@ -119,6 +119,20 @@ describe('a pi that hangs', () => {
   });
 });
 
+describe('a pi that is stopped', () => {
+  it('J4: after it failed, is not told twice, for that would end its clearing up', async () => {
+    const { client } = await start(
+      `let told = 0;
+       process.on('SIGTERM', () => { told++; setTimeout(() => process.exit(told), 400); });
+       on({ get_session_stats() {}, get_state: (request) => { if (request.id === 'r1') answer(request, idle); } })`,
+      { limits: { answerMs: 100 } },
+    );
+    await client.ready();
+    await expect(client.state()).rejects.toThrow(PiSilentError);
+    expect(await client.stop()).toEqual({ code: 1, signal: null });
+  });
+});
+
 describe('a pi that writes garbage', () => {
   it('J4: costs the lines it damages, and the turn goes on', async () => {
     const { client, problems } = await start(`on({ prompt: (request) => {
@@ -300,5 +314,33 @@ describe('the end that is none', () => {
       { limits: { doubtMs: 50 } },
     );
     expect(await client.prompt('x').outcome).toMatchObject({ kind: 'failed', cause: 'no-message', text: '' });
+  });
+
+  it('J4: a compaction that a command began is waited for', async () => {
+    const { client } = await start(
+      `let busy = true;
+       on({ prompt: (request) => {
+         answer(request, { disposition: 'handled' });
+         setTimeout(() => { busy = false; }, 300);
+       }, get_state: (request) => answer(request, { ...idle, isCompacting: busy }) })`,
+      { limits: { doubtMs: 50 } },
+    );
+    expect(await client.prompt('/compact').outcome).toMatchObject({ kind: 'failed', cause: 'no-message' });
+  });
+
+  it('J6: what is steered in the last moment is told to be late', async () => {
+    const { client } = await start(`on({
+      prompt: (request) => { answer(request, { disposition: 'started' }); say({ type: 'agent_start' }); },
+      steer: (request) => {
+        settle('over');
+        say({ type: 'queue_update', steering: [request.message], followUp: [] });
+        answer(request, { disposition: 'queued' });
+      },
+      clear_queue: (request) => answer(request, { steering: ['wait'], followUp: [] }),
+    })`);
+    const { outcome } = client.prompt('x');
+    expect(await client.steer('wait')).toBe('late');
+    expect(await outcome).toMatchObject({ kind: 'done', text: 'over' });
+    expect(await client.clearQueue()).toEqual({ steering: ['wait'], followUp: [] });
   });
 });
