@@ -79,7 +79,7 @@ export function openPiRpc(process: PiProcess, options: PiRpcOptions): PiRpc {
 
   const report = (error: OperationError): void => void deliver({ type: 'problem', error });
   const held = (): boolean => holding > 0;
-  const requests = openRequests({ send, ids, clock, held, onStray: report });
+  const requests = openRequests({ send, ids, clock, held });
   const prompting = openPrompting({ requests, clock, limits, heard: () => heard, fail });
   const dialogs = openDialogs({
     send,
@@ -132,9 +132,12 @@ export function openPiRpc(process: PiProcess, options: PiRpcOptions): PiRpc {
   async function take(line: JsonLine): Promise<void> {
     if (failure) return;
     if (line.kind === 'problem') return skip(line);
-    if (requests.take(line.value)) return;
-    const event = parsePiEvent(line.value);
-    if (!event) return refuse(new PiGarbageError('JSON that is no event'));
+    const answered = requests.take(line.value);
+    const event = answered === false ? parsePiEvent(line.value) : undefined;
+    if (answered instanceof PiGarbageError) return refuse(answered);
+    if (answered === false && !event) return refuse(new PiGarbageError('JSON that is no event'));
+    garbage = 0;
+    if (!event) return;
     await deliver(event);
     if (event.type === 'extension_ui_request') await dialogs.take(event);
     prompting.see(event);

@@ -69,7 +69,7 @@ export class PiGarbageError extends OperationError {
 /** A dialog's handler failed, or gave an answer of another kind; pi was told that it is cancelled. */
 export class PiDialogError extends OperationError {
   constructor(method: string, why: string) {
-    super(`a ${method} dialog was cancelled: ${why}`);
+    super(`a dialog (${method}) was cancelled: ${why}`);
   }
 }
 

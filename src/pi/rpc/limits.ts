@@ -20,7 +20,7 @@ export interface RpcLimits {
   graceMs: number;
   /** So long what pi wrote is read after its end, while a child of it keeps the pipe open. */
   drainMs: number;
-  /** More than so many lines that are not the protocol end the client. */
+  /** More than so many lines in a row that are not the protocol end the client. */
   garbageLines: number;
   /** Dialogs that wait for a handler at once. */
   openDialogs: number;

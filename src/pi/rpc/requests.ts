@@ -23,8 +23,11 @@ export interface Requests {
    * @throws PiRefusedError, PiSilentError, and whatever ends the client
    */
   call(request: PiRequest, options?: CallOptions): Promise<unknown>;
-  /** True for a value that is a response, of whatever request. */
-  take(value: unknown): boolean;
+  /**
+   * True for a value that was the answer to a request, false for one that is no answer. An answer that nobody waits
+   * for, or that cannot be read, is given back as what it is.
+   */
+  take(value: unknown): boolean | PiGarbageError;
   /** The request whose answer was lost in a line that begins so; false when it is no answer's beginning. */
   lost(head: string, error: Error): boolean;
   /** Ends everything that waits, and all that comes. */
@@ -51,11 +54,9 @@ export interface RequestsOptions {
   clock: Clock;
   /** True while a receiver holds back what pi has written. */
   held: () => boolean;
-  /** Told of an answer that nobody waits for, or that says it could not read a request. */
-  onStray(error: PiGarbageError): void;
 }
 
-export function openRequests({ send, ids, clock, held, onStray }: RequestsOptions): Requests {
+export function openRequests({ send, ids, clock, held }: RequestsOptions): Requests {
   const waiting = new Map<string, Waiting>();
   let failure: Error | undefined;
 
@@ -92,21 +93,22 @@ export function openRequests({ send, ids, clock, held, onStray }: RequestsOption
     if (late && !answered.aborted) late.reject(new PiSilentError(late.command, milliseconds, held()));
   }
 
-  function take(value: unknown): boolean {
+  function take(value: unknown): boolean | PiGarbageError {
     if (typeof value !== 'object' || value === null || !('type' in value)) return false;
     if (value.type !== 'response') return false;
     const response = parseResponse(value);
-    if (response) settle(response);
-    else onStray(new PiGarbageError('a response of a form that is not known'));
-    return true;
+    return response ? settle(response) : new PiGarbageError('a response of a form that is not known');
   }
 
-  function settle({ id, command, success, error, data }: PiResponse): void {
+  function settle({ id, command, success, error, data }: PiResponse): true | PiGarbageError {
     const request = id === undefined ? undefined : waiting.get(id);
     if (!request) {
-      onStray(new PiGarbageError(`an answer that nobody waits for (${command}${error ? `: ${error}` : ''})`));
-    } else if (success) request.resolve(data);
+      const why = error === undefined ? '' : `: ${error}`;
+      return new PiGarbageError(`an answer that nobody waits for (${command}${why})`);
+    }
+    if (success) request.resolve(data);
     else request.reject(new PiRefusedError(request.command, error ?? 'it gave no reason'));
+    return true;
   }
 
   return {

@@ -112,8 +112,8 @@ describe('dialogs of real pi', () => {
     ]);
     const problems = pi.events.flatMap((event) => (event.type === 'problem' ? [event.error.message] : []));
     expect(problems).toEqual([
-      'a input dialog was cancelled: its handler failed: no way',
-      'a confirm dialog was cancelled: it was given an answer of another kind',
+      'a dialog (input) was cancelled: its handler failed: no way',
+      'a dialog (confirm) was cancelled: it was given an answer of another kind',
     ]);
   });
 
