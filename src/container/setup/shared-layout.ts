@@ -15,10 +15,9 @@ import { writeFileAtomic } from '../../lib/atomic-file.ts';
 import { type DirectoryHandle, openChildDirectory, openDirectory } from '../../lib/directory-handle.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { LockTakenError } from '../../lib/kernel-lock.ts';
-import { SHARED_STATE_WAIT_MS } from './shared-state.ts';
 
-/** Another start's migration is mostly a handful of renames; and another domain could hold this for ever (S3). */
-const MARK_WAIT_MS = 1_000;
+/** What other starts do here is mostly a handful of renames; and another domain could hold a lock for ever (S3). */
+const WAIT_MS = 1_000;
 
 type Note = (event: string, facts: Record<string, unknown>) => void;
 
@@ -31,13 +30,13 @@ export async function enterSharedVolume(roots: Roots, note: Note): Promise<LiveM
   let top: DirectoryHandle | undefined;
   try {
     top = openSharedAgent(roots);
-    tell(await migrateAgentDirLayout(top, { waitMs: SHARED_STATE_WAIT_MS }), note);
+    tell(await migrateAgentDirLayout(top, { waitMs: WAIT_MS }), note);
   } catch (error) {
     note('setup-problem', { problem: `the shared volume's layout: ${messageOf(error)}` });
   }
   try {
     if (top === undefined) return undefined;
-    const mark = await markLive(top, { waitMs: MARK_WAIT_MS });
+    const mark = await markLive(top, { waitMs: WAIT_MS });
     // For `pi-work migrate` in this sandbox, which is to leave its own mark aside.
     await writeFileAtomic(pathsOf(roots).liveMark, `${mark.place}\n`);
     return mark;
