@@ -8,8 +8,9 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 const ROOT = '/opt/pi-sandbox';
 const CLI = `${ROOT}/node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js`;
 const lock = `${ROOT}/extensions/session-lock.mjs`;
+const memory = `${ROOT}/extensions/memory.mjs`;
 const demo = `${ROOT}/extensions/demo-model.mjs`;
-const extensions = [lock, demo].flatMap((file) => (existsSync(file) ? ['-e', file] : []));
+const extensions = [lock, memory, demo].flatMap((file) => (existsSync(file) ? ['-e', file] : []));
 
 const agent = `${process.env.HOME}/agent`;
 mkdirSync(agent, { recursive: true });

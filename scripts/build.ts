@@ -75,6 +75,8 @@ await Promise.all([
     entryPoints: {
       'container/extensions/session-lock': 'src/agent/extensions/session-lock.ts',
       'container/extensions/history-log': 'src/agent/extensions/history-log.ts',
+      'container/extensions/memory': 'src/agent/extensions/memory.ts',
+      'container/extensions/memory-tool': 'src/agent/extensions/memory-tool.ts',
       'container/extensions/demo-model': 'src/agent/extensions/demo-model.ts',
     },
     outdir: 'dist',

@@ -8,7 +8,7 @@ export function fileBeside(): Plugin {
   return {
     name: 'file-beside',
     setup(build) {
-      build.onResolve({ filter: /^\.\/history-log\.ts$/ }, ({ kind, path }) =>
+      build.onResolve({ filter: /^\.\/(?:history-log|memory-tool)\.ts$/ }, ({ kind, path }) =>
         kind === 'dynamic-import' ? { path: path.replace(/\.ts$/, '.mjs'), external: true } : undefined,
       );
     },

@@ -13,14 +13,13 @@ export {
   auditAgentDir,
 } from './audit/audit.ts';
 export * from './layout.ts';
+export { DEFAULT_BUDGET, memoryBudget } from './memory/budget.ts';
 export {
-  DEFAULT_BUDGET,
   editMemory,
   type MemoryEdit,
   type MemoryOptions,
   type MemoryResult,
   type MemoryState,
-  memoryBudget,
   readMemory,
 } from './memory/memory.ts';
 export { AmbiguousTextError, NotInProfileError } from './memory/profile.ts';

@@ -46,6 +46,11 @@ export interface ExtensionEvents {
   session_before_tree: { event: object; answer: { cancel: boolean } };
   session_shutdown: { event: { reason: string; targetSessionFile?: string }; answer: undefined };
   input: { event: { text: string }; answer: { action: 'continue' | 'handled' } };
+  /** `sections` is pi's own object: what is put in or taken out is in the prompt of this run, each in a tag of its name. */
+  before_agent_start: {
+    event: { systemPromptOptions: { sections: Record<string, string> } };
+    answer: undefined;
+  };
   agent_start: { event: object; answer: undefined };
   tool_call: { event: object; answer: { block: boolean; reason: string } };
   user_bash: { event: object; answer: { result: BashResult } };
@@ -70,8 +75,27 @@ export interface ExtensionApi {
     options: { description: string; handler: (args: string, context: CommandContext) => Promise<void> },
   ): void;
   registerProvider(name: string, config: ProviderConfig): void;
+  registerTool(tool: ToolDefinition): void;
   sendUserMessage(text: string, options: { expandPromptTemplates: boolean }): void;
   setSessionName(name: string): void;
+}
+
+export interface ToolDefinition {
+  name: string;
+  label: string;
+  /** What the model is told of it. */
+  description: string;
+  /** Its line among the tools in the default prompt. */
+  promptSnippet?: string;
+  /** A JSON schema; pi checks a call's parameters against it. */
+  parameters: object;
+  /** What it throws is told to the model as the call's failure. */
+  execute(id: string, parameters: unknown): Promise<ToolResult>;
+}
+
+export interface ToolResult {
+  content: { type: 'text'; text: string }[];
+  details: object;
 }
 
 export interface ChatModel {

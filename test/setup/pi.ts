@@ -35,9 +35,12 @@ function findPi(): string {
   return cli;
 }
 
+/** What each extension loads from beside it. */
+const BESIDE = { 'session-lock': ['history-log'], memory: ['memory-tool'], 'demo-model': [] } as const;
+
 /** The bundle of one extension, made the way the image's is, with what it loads beside it; its path. */
-export async function bundleExtension(name: 'session-lock' | 'demo-model'): Promise<string> {
-  const names = name === 'session-lock' ? [name, 'history-log'] : [name];
+export async function bundleExtension(name: keyof typeof BESIDE): Promise<string> {
+  const names = [name, ...BESIDE[name]];
   const { outputFiles } = await build({
     entryPoints: names.map((entry) => join(ROOT, 'src/agent/extensions', `${entry}.ts`)),
     outdir: 'extensions',

@@ -2,19 +2,16 @@
 import { existsSync } from 'node:fs';
 import { makeStateDirectory } from '../../lib/atomic-file.ts';
 import { type Clock, systemClock } from '../../lib/clock.ts';
-import { ConfigError, LimitError } from '../../lib/errors.ts';
+import { LimitError } from '../../lib/errors.ts';
 import { LockTakenError, takeLock } from '../../lib/kernel-lock.ts';
 import type { LockRecord } from '../../lib/lock-record.ts';
 import type { AgentDir } from '../agent-directory.ts';
 import { stateDir, stateFile } from '../places.ts';
+import { DEFAULT_BUDGET } from './budget.ts';
 import { readPending } from './journal.ts';
 import { withEntry, withoutEntry, withReplaced } from './profile.ts';
 import { finish, MAX_FILE_BYTES, readStored, type Stored, store } from './store.ts';
 
-/** Bytes that `USER.md` may have, and so the prompt gets of it. */
-export const DEFAULT_BUDGET = 8 * 1024;
-/** Less has no room for the pointer; more is no longer "bounded". */
-const BUDGETS = { least: 512, most: 64 * 1024 };
 const LOCK_WAIT_MS = 10_000;
 
 export type MemoryEdit =
@@ -43,18 +40,6 @@ export interface MemoryResult extends MemoryState {
   readonly changed: boolean;
   /** The whole entry that was removed. */
   readonly removed: string | undefined;
-}
-
-/** @throws ConfigError for a `USER_MD_BUDGET` that is no number of bytes within its bounds */
-export function memoryBudget(env: Readonly<Record<string, string | undefined>>): number {
-  const word = env.USER_MD_BUDGET;
-  if (word === undefined || word === '') return DEFAULT_BUDGET;
-  const bytes = /^\d{1,9}$/.test(word) ? Number(word) : Number.NaN;
-  if (bytes >= BUDGETS.least && bytes <= BUDGETS.most) return bytes;
-  throw new ConfigError(
-    'USER_MD_BUDGET',
-    `${word} is no number of bytes from ${BUDGETS.least} to ${BUDGETS.most}`,
-  );
 }
 
 /**

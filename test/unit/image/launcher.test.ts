@@ -6,6 +6,8 @@ import { put, temporaryDirectory } from '../../setup/package-fixture.ts';
 import { piCli } from '../../setup/pi.ts';
 
 const LAUNCHER = join(import.meta.dirname, '../../../docker/bin/pi');
+/** How many words the launcher's own extensions take. */
+const OWN = 4;
 const CLI = 'node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js';
 
 /** The launcher with its fixed paths moved below a temporary directory, and a "node" that prints what it was given. */
@@ -145,10 +147,13 @@ describe('the pi launcher', () => {
     }
   });
 
-  it('S21: always loads the lock extension, before whatever the user gives', () => {
+  it('S21, W11: always loads the lock extension and the memory, before whatever the user gives', () => {
     const { cli, given, stderr } = launch(place, ['-e', 'mine.ts', 'hello']);
     expect(cli).toBe(join(place.root, CLI));
-    expect(given.slice(0, 2)).toEqual(['-e', join(place.root, 'extensions/session-lock.mjs')]);
+    const [lock, memory] = ['session-lock', 'memory'].map((name) =>
+      join(place.root, `extensions/${name}.mjs`),
+    );
+    expect(given.slice(0, OWN)).toEqual(['-e', lock, '-e', memory]);
     expect(given.slice(-3)).toEqual(['-e', 'mine.ts', 'hello']);
     expect(stderr).toBe('');
   });
@@ -163,7 +168,7 @@ describe('the pi launcher', () => {
     (name) => {
       const cwd = join(place.root, name);
       const { given } = launch(place, ['-p', 'x'], { cwd });
-      expect(given.slice(2, 4)).toEqual(['--session-dir', `/agent/sessions/${encoded(cwd)}`]);
+      expect(given.slice(OWN, OWN + 2)).toEqual(['--session-dir', `/agent/sessions/${encoded(cwd)}`]);
     },
   );
 
@@ -171,7 +176,7 @@ describe('the pi launcher', () => {
     ['--session-dir', '/mine'],
     ['--no-session', '-p'],
   ])("S11: leaves the user's own %s", (...args) => {
-    expect(launch(place, args).given.slice(2)).toEqual(args);
+    expect(launch(place, args).given.slice(OWN)).toEqual(args);
   });
 
   it('S11: an option that is only the value of another is no option', () => {
@@ -200,10 +205,10 @@ describe('the pi launcher', () => {
     const cwd = join(own.root, 'a-b');
     const folder = join(own.sessions, encoded(cwd));
     put(folder, 'one.jsonl', `{"type":"session","cwd":"${cwd}"}\n{"more":1}\n`);
-    expect(launch(own, ['-c'], { cwd }).given[3]).toBe(`/agent/sessions/${encoded(cwd)}`);
+    expect(launch(own, ['-c'], { cwd }).given[OWN + 1]).toBe(`/agent/sessions/${encoded(cwd)}`);
     put(folder, 'two.jsonl', `{"type":"session","cwd":"${own.root}/a/b"}\n`);
-    expect(launch(own, ['-c'], { cwd }).given[3]).toBe(folder);
-    expect(launch(own, ['-p', 'x'], { cwd }).given[3]).toBe(`/agent/sessions/${encoded(cwd)}`);
+    expect(launch(own, ['-c'], { cwd }).given[OWN + 1]).toBe(folder);
+    expect(launch(own, ['-p', 'x'], { cwd }).given[OWN + 1]).toBe(`/agent/sessions/${encoded(cwd)}`);
   });
 
   it.each(['--session', '--fork'])("S11: %s finds another project's Session by id", (flag) => {
@@ -221,7 +226,7 @@ describe('the pi launcher', () => {
     const env = { PI_SANDBOX_DEMO: '1' };
     const demo = join(place.root, 'extensions/demo-model.mjs');
     const { given } = launch(place, ['-p', 'x'], { env });
-    expect(given.slice(2, 6)).toEqual(['-e', demo, '--model', 'demo/demo-1']);
+    expect(given.slice(OWN, OWN + 4)).toEqual(['-e', demo, '--model', 'demo/demo-1']);
     expect(launch(place, ['--model', 'a/b'], { env }).given).not.toContain('demo/demo-1');
     expect(launch(place, ['--list-models'], { env }).given).toEqual(['-e', demo, '--list-models']);
   });
