@@ -7,6 +7,7 @@ import { chmodSync, readFileSync, rmSync } from 'node:fs';
 import { type BuildOptions, build } from 'esbuild';
 import { fileBeside } from './file-beside.ts';
 import { lazyModules } from './lazy-modules.ts';
+import { buildLibrary } from './library.ts';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 
@@ -89,6 +90,7 @@ await Promise.all([
     ...script,
     entryPoints: { 'container/login-guard': 'src/agent/login-guard.ts' },
   }),
+  buildLibrary({ ...common, ...script }, version, 'dist/container/library'),
   build({
     ...common,
     ...script,

@@ -7,12 +7,13 @@ import { answer, refusal, tell } from './replies.ts';
 import { type Place, SandboxState } from './sandbox-state.ts';
 import { receiveMerge } from './setup/merge-receiver.ts';
 import { describeChanges, keptChanges, sessionChanges } from './setup/session-changes.ts';
+import { workPruner } from './work-prune.ts';
 
 const MINUTE_MS = 60_000;
 
 /**
  * What has to be done before a program starts: the container's own set-up once, and for each start its configuration and
- * the retention of Sessions (S8, S11, S14).
+ * the retention of Sessions (S8, S11, S14); beside it that of work directories (W7).
  */
 export class Preparation {
   /** Undefined until the first configuration has come. */
@@ -21,6 +22,7 @@ export class Preparation {
   private readonly living: Living;
   private readonly isEnding: () => boolean;
   private readonly starting = new Set<Spare>();
+  private readonly pruneWork: () => void;
   /** Set-up and merges happen one after the other, however many starts come at once. */
   private preparing: Promise<void> = Promise.resolve();
 
@@ -28,6 +30,12 @@ export class Preparation {
     this.settings = settings;
     this.living = living;
     this.isEnding = isEnding;
+    const { roots, clock } = settings;
+    this.pruneWork = workPruner({
+      roots,
+      clock,
+      note: (event, facts) => this.state?.log.write(event, facts),
+    });
   }
 
   /** The entrypoint's work: the per-container part once, the merge with every start that brings one. */
@@ -42,6 +50,7 @@ export class Preparation {
     this.preparing = turn.catch(() => undefined);
     await turn;
     await this.prune(connection, request);
+    if (this.state !== undefined) this.pruneWork();
   }
 
   private async publish(

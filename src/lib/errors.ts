@@ -38,12 +38,12 @@ export class OperationError extends PiSandboxError {
 
 /** The command line asks for something that is not there or not allowed. */
 export class UsageError extends PiSandboxError {
-  readonly exitCode = EXIT.usage;
+  readonly exitCode: number = EXIT.usage;
 }
 
 /** A configuration file or variable is wrong; `where` names the file (and line) or the variable. */
 export class ConfigError extends PiSandboxError {
-  readonly exitCode = EXIT.usage;
+  readonly exitCode: number = EXIT.usage;
   readonly where: string;
 
   constructor(where: string, message: string, facts: ErrorFacts = {}) {
@@ -54,7 +54,7 @@ export class ConfigError extends PiSandboxError {
 
 /** Something was waited for and did not come in time. */
 export class TimeoutError extends PiSandboxError {
-  readonly exitCode = EXIT.timeout;
+  readonly exitCode: number = EXIT.timeout;
 }
 
 /** Reaching a stated bound of a read, a queue, a frame or a list (rule 7). */

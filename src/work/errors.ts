@@ -55,6 +55,16 @@ export class NamespaceTakenError extends OperationError {
   }
 }
 
+/** The storage was released, as when pi unloads its extensions; get a new one. */
+export class StorageReleasedError extends OperationError {
+  readonly namespace: string;
+
+  constructor(namespace: string) {
+    super(`the storage "${namespace}" was released`, { hint: 'get it anew with getStorage' });
+    this.namespace = namespace;
+  }
+}
+
 /** Neither Linux nor macOS. */
 export class WorkUnsupportedError extends OperationError {
   constructor(platform: string) {

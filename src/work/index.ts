@@ -7,5 +7,6 @@ export { processRun } from './process-runs.ts';
 export { pruneAll, pruneTenant } from './prune.ts';
 export type { PruneOptions } from './pruning.ts';
 export { DEFAULT_RETENTION, RETENTION_CEILING, retentionOf, TOTAL_BYTES } from './retention.ts';
+export { claimStorage, type StoragePlaces } from './storage.ts';
 export type { TenantName } from './survey.ts';
 export type * from './types.ts';

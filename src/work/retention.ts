@@ -24,7 +24,7 @@ export const RETENTION_CEILING: WorkRetention = {
 };
 
 /** What all tenants together may keep that nobody uses, in bytes. */
-export const TOTAL_BYTES = 8 * GIB;
+export const TOTAL_BYTES: number = 8 * GIB;
 
 /** A scan of nothing would take everything for unmeasured. */
 const LEAST: WorkRetention = {

@@ -57,6 +57,28 @@ export interface WorkRun {
   release(options?: ReleaseOptions): Promise<{ deleted: boolean }>;
 }
 
+/** Whose a namespace is: the object that pi hands to an extension, of which only this is used. */
+export interface StorageOwner {
+  on(event: 'session_shutdown', handler: () => undefined): unknown;
+}
+
+/** What one extension has to itself (W3). Nothing of it is there before the first acquire, or before it makes it. */
+export interface ExtensionStorage {
+  /** For what must last: to delete it loses something. Absolute; not made. */
+  readonly stateDir: string;
+  /** For what can be made again: always safe to delete. Absolute; not made. */
+  readonly cacheDir: string;
+  /**
+   * A run in the extension's own tenant, held until it or the storage is released. A retention beyond its ceiling is
+   * lowered to it.
+   *
+   * @throws StorageReleasedError, and as acquireWorkRun
+   */
+  acquireWorkRun(request?: Pick<WorkRunRequest, 'runId' | 'retention'>): Promise<WorkRun>;
+  /** Ends all its leases, and gives the namespace free. */
+  release(): Promise<void>;
+}
+
 /** What is read outside the room's logic; each has the system's as its default. */
 export interface WorkNeeds {
   readonly clock?: Clock;

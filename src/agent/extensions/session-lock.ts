@@ -1,7 +1,7 @@
 /**
  * Loaded into every pi of a sandbox: a Session is open in one pi only (H3), an expired one comes back before anything
- * is appended (S11), the next start of pi gets its turn (S8), and the supervisor knows what lives here (S14). No part
- * of it may break pi: what fails is said once, and pi goes on.
+ * is appended (S11), the next start of pi gets its turn (S8), the supervisor knows what lives here (S14), and no storage
+ * outlives the extension that claimed it (W3). No part of it may break pi: what fails is said once, and pi goes on.
  */
 import { statSync, writeSync } from 'node:fs';
 import {
@@ -21,6 +21,7 @@ import { makeSessionLife, type SessionLife } from './lock/session.ts';
 import { releaseStartTurn } from './lock/start-turn.ts';
 import { makeVoice, type Voice } from './lock/voice.ts';
 import { disableSuspend } from './no-suspend.ts';
+import { releaseStorage } from './work-storage.ts';
 
 export default async function sessionLock(pi: ExtensionApi): Promise<void> {
   const registry = processRegistry();
@@ -57,6 +58,7 @@ export default async function sessionLock(pi: ExtensionApi): Promise<void> {
   });
   pi.on('session_shutdown', (event) => {
     presence.close();
+    releaseStorage();
     registry.starting = event.reason !== 'quit';
     life.end(event.reason, event.targetSessionFile);
     return undefined;
