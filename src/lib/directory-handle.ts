@@ -34,6 +34,8 @@ export interface DirectoryHandle {
   readonly fd: number;
   readonly device: number;
   readonly inode: number;
+  /** Bytes of the directory itself when it was opened: on most file systems they tell a small one from a large one. */
+  readonly bytes: number;
   /** There is no way through the descriptor here: the path is verified before each use instead. */
   readonly byPath: boolean;
   /**
@@ -168,7 +170,7 @@ function handleOf(
   descriptor: string | undefined,
   realPath: () => string,
 ): DirectoryHandle {
-  const { dev: device, ino: inode } = fstatSync(fd);
+  const { dev: device, ino: inode, size: bytes } = fstatSync(fd);
   const address = descriptor ?? realPath();
   const byPath = descriptor === undefined;
   let open = true;
@@ -177,6 +179,7 @@ function handleOf(
     fd,
     device,
     inode,
+    bytes,
     byPath,
     at(name) {
       if (!open) throw new OperationError(`${path} was closed before`);

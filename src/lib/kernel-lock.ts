@@ -46,6 +46,8 @@ export interface LockOptions {
   record?: LockRecord;
   /** Only these bytes are locked, so that several may hold one file, each its own part. Without it, all. */
   range?: LockRange;
+  /** The file is one with a content of its own: it is neither made nor written. */
+  borrowed?: boolean;
 }
 
 const WHOLE: LockRange = { offset: 0, length: 0 };
@@ -71,9 +73,12 @@ export class LockTakenError extends OperationError {
  *
  * @throws FileError when the file cannot be opened, is a link, or is not a regular file
  */
-export function tryLock(path: string, { record, range = WHOLE }: LockOptions = {}): KernelLock | undefined {
+export function tryLock(
+  path: string,
+  { record, range = WHOLE, borrowed = false }: LockOptions = {},
+): KernelLock | undefined {
   for (let attempt = 0; attempt < MAX_REPLACEMENTS; attempt++) {
-    const fd = openLockFile(path, constants.O_RDWR | constants.O_CREAT);
+    const fd = openLockFile(path, borrowed ? constants.O_RDWR : constants.O_RDWR | constants.O_CREAT);
     try {
       if (!native().tryLock(fd, range.offset, range.length)) {
         closeSync(fd);
@@ -82,7 +87,7 @@ export function tryLock(path: string, { record, range = WHOLE }: LockOptions = {
       // Held, but is it still the file that the next one will open?
       if (isSameFile(fd, path)) {
         // Whoever holds another part may have written one.
-        if (range === WHOLE) writeRecord(fd, record);
+        if (range === WHOLE && !borrowed) writeRecord(fd, record);
         return heldLock(path, fd);
       }
     } catch (error) {

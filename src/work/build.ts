@@ -15,7 +15,7 @@ import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handl
 import { hasCode, PiSandboxError } from '../lib/errors.ts';
 import { FileError } from '../lib/file-error.ts';
 import { LockTakenError } from '../lib/kernel-lock.ts';
-import { buildingName, GATE, isMarker, LEASES, MANIFEST } from './layout.ts';
+import { buildingName, isMarker, LEASES, MANIFEST } from './layout.ts';
 import { holderRecord, type Lease, openLeases, takeLease } from './lease.ts';
 import { writeManifest } from './manifest.ts';
 import { runPath, type WorkRunName } from './names.ts';
@@ -119,7 +119,7 @@ export function clearBuilding(tenant: DirectoryHandle, name: string): boolean {
       const leases = openChildDirectory(directory, LEASES);
       try {
         for (const entry of entriesOf(leases)) {
-          if (isMarker(entry.name) || entry.name === GATE) removeFile(leases, entry.name);
+          if (isMarker(entry.name)) removeFile(leases, entry.name);
         }
       } finally {
         leases.close();

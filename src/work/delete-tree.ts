@@ -3,6 +3,7 @@
  * followed; never into another file system; of a file only this one name, so that another hard link keeps it. Whatever
  * depth a tree has, a bounded number of directories is open.
  */
+import { unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   entriesOf,
@@ -46,13 +47,15 @@ type Walking = Generator<undefined, boolean, undefined>;
  * Deletes the content of a directory, but for one name in it. Comes back now and then; what it gives in the end counts
  * what went, and says what did not.
  *
+ * @param empty a directory in it that mostly holds nothing
  * @param measure count bytes too, which costs a look at each file
  */
 export function* deleteContent(
   top: DirectoryHandle,
-  { keep, measure }: { keep: string; measure: boolean },
+  { keep, empty, measure }: { keep: string; empty: string; measure: boolean },
 ): Generator<undefined, Deletion, undefined> {
   const walk: Walk = { top, measure, broughtUp: false, bytes: 0, entries: 0, obstacle: undefined };
+  attempt(walk, top, empty, () => removeEmptyChild(top, empty));
   for (let pass = 1, deep = 1; ; ) {
     walk.broughtUp = false;
     walk.obstacle = undefined;
@@ -145,9 +148,16 @@ function openWithRights(parent: DirectoryHandle, name: string): DirectoryHandle 
   }
 }
 
-function deleteFile(walk: Walk, parent: DirectoryHandle, name: string): void {
+/** True when it is gone. */
+function deleteFile(walk: Walk, parent: DirectoryHandle, name: string): boolean {
   if (walk.measure) walk.bytes += diskBytes(statChild(parent, name));
-  unlinkChild(parent, name);
+  try {
+    // Mostly this is all; only what is refused is worth the closures of an attempt.
+    unlinkSync(parent.at(name));
+    return true;
+  } catch {
+    return attempt(walk, parent, name, () => unlinkChild(parent, name)) !== 'refused';
+  }
 }
 
 /** What a file takes on the disk, of which many small ones take more than their lengths say. */

@@ -14,13 +14,13 @@ export const LOG_FILE = 'deletions.log';
 /** In a tenant: an empty file whose mtime is when it was last pruned. */
 export const PRUNED_STAMP = '.pi-work-pruned';
 
-/** In a run: what it is. Its mtime is when the run was last used (W4, W7). */
+/**
+ * In a run: what it is. Its mtime is when the run was last used (W4, W7). Its kernel lock is the run's gate: held by
+ * whoever joins the run, or removes it (W6).
+ */
 export const MANIFEST = '.pi-work-run.json';
 /** In a run: a marker for each holder (W5). */
 export const LEASES = '.leases';
-/** In {@link LEASES}: held by whoever joins a named run, or removes the run (W6). */
-export const GATE = 'cleanup.lock';
-
 const HEX = '[0-9a-f]{32}';
 const BUILDING = new RegExp(`^\\.building-${HEX}$`);
 const TOMBSTONE = new RegExp(`^\\.tombstone-${HEX}$`);

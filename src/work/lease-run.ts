@@ -5,18 +5,19 @@ import { statChild } from '../lib/directory-entries.ts';
 import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handle.ts';
 import { hasCode } from '../lib/errors.ts';
 import { type RandomSource, randomId } from '../lib/ids.ts';
-import { LockTakenError, takeLock } from '../lib/kernel-lock.ts';
+import { LockTakenError } from '../lib/kernel-lock.ts';
 import { retryUntil } from '../lib/retry.ts';
 import { buildRun, type LeasedRun } from './build.ts';
 import { UnownedDirectoryError, WorkBusyError } from './errors.ts';
-import { GATE } from './layout.ts';
 import { clearDeadLeases, dropLease, holderRecord, openLeases, takeLease } from './lease.ts';
-import { readManifest, stampLastUse } from './manifest.ts';
+import { readManifest, stampLastUse, tryGate } from './manifest.ts';
 import { runPath, type WorkRunName, type WorkSegment, workSegment } from './names.ts';
 import { ifThere, makeTenant, pathOf, standsAt } from './places.ts';
 import type { WorkNeeds, WorkRunRequest } from './types.ts';
 
 const WAIT_MS = 10_000;
+/** So long for one look; whoever removes the run has its gate until nothing of it is left. */
+const GATE_MS = 250;
 
 /** What a caller asked for, checked. */
 export interface Wanted {
@@ -131,7 +132,8 @@ async function joinOwned(
     try {
       between?.('opened the run');
       const record = holderRecord(`work run ${runPath(name)}`, clock.now());
-      const gate = await takeLock(leases.at(GATE), { record });
+      const gate = await retryUntil(() => tryGate(directory), { deadlineMs: GATE_MS, clock });
+      if (gate === undefined) return undefined;
       try {
         if (!standsAt(tenant, name.runId, directory)) return undefined;
         clearDeadLeases(leases);
@@ -150,7 +152,7 @@ async function joinOwned(
       leases.close();
     }
   } catch (error) {
-    // It was moved away and deleted under us, or somebody has the gate: both pass.
+    // It was moved away and deleted under us, or our marker is being looked at: both pass.
     if (hasCode(error, 'ENOENT') || error instanceof LockTakenError) return undefined;
     throw error;
   }

@@ -10,7 +10,8 @@ import { hasCode, messageOf } from '../lib/errors.ts';
 import type { RandomSource } from '../lib/ids.ts';
 import { isHeld, type KernelLock, takeLock, tryLock } from '../lib/kernel-lock.ts';
 import { type LockRecord, readLockRecord } from '../lib/lock-record.ts';
-import { GATE, isMarker, LEASES, markerName } from './layout.ts';
+import { isMarker, LEASES, markerName } from './layout.ts';
+import { ifThere } from './places.ts';
 
 /** More markers than that in one run are not looked at, and it counts as in use. */
 const MOST_MARKERS = 4_096;
@@ -41,7 +42,7 @@ export function holderRecord(what: string, now: Date): LockRecord {
 
 /** Opens `.leases/`, and makes it where it is missing. */
 export function openLeases(run: DirectoryHandle): DirectoryHandle {
-  return makeChildDirectory(run, LEASES);
+  return ifThere(() => openChildDirectory(run, LEASES)) ?? makeChildDirectory(run, LEASES);
 }
 
 /**
@@ -85,19 +86,19 @@ export function holdersOf(run: DirectoryHandle, { whole = false } = {}): Holders
     return { active: true, held: [], foreign: [{ name: LEASES, reason: messageOf(error) }] };
   }
   try {
-    return lookAt(leases, whole);
+    return holdersIn(leases, { whole });
   } finally {
     leases.close();
   }
 }
 
-function lookAt(leases: DirectoryHandle, whole: boolean): Holders {
+/** As {@link holdersOf}, for a `.leases/` that is open. */
+export function holdersIn(leases: DirectoryHandle, { whole = false } = {}): Holders {
   const held: LockRecord[] = [];
   const foreign: { name: string; reason: string }[] = [];
   let active = false;
   let seen = 0;
   for (const { name } of entriesOf(leases)) {
-    if (name === GATE) continue;
     if (++seen > MOST_MARKERS) {
       foreign.push({ name: '…', reason: `it has more than ${MOST_MARKERS} lease markers` });
       break;
@@ -141,7 +142,7 @@ function isOurs(leases: DirectoryHandle, name: string): boolean {
 export function clearDeadLeases(leases: DirectoryHandle): void {
   let seen = 0;
   for (const { name } of entriesOf(leases)) {
-    if (name === GATE || stateOf(leases, name) !== 'dead') continue;
+    if (stateOf(leases, name) !== 'dead') continue;
     if (++seen > MOST_MARKERS) return;
     const lock = tryLock(leases.at(name));
     if (lock) dropLease(leases, { marker: name, lock });

@@ -6,11 +6,12 @@ import { clearBuilding } from './build.ts';
 import { announce, appendLog } from './deletion-log.ts';
 import { buildingName } from './layout.ts';
 import { holdersOf } from './lease.ts';
+import { isGateHeld } from './manifest.ts';
 import { runPath } from './names.ts';
 import { ifThere } from './places.ts';
 import { addProblem } from './problems.ts';
 import type { Pruning } from './pruning.ts';
-import { deleteInTurns, isBeingDeleted, leaveTombstone, openTombstone } from './remove.ts';
+import { deleteInTurns, leaveTombstone, openTombstone } from './remove.ts';
 import { endOf, reportFailure } from './remove-runs.ts';
 import type { Survey, TenantName } from './survey.ts';
 
@@ -101,6 +102,6 @@ export function countLeftovers(tenant: DirectoryHandle, { tombstones, buildings 
   };
   return (
     buildings.filter((name) => isLeft(name, (directory) => holdersOf(directory).active)).length +
-    tombstones.filter((name) => isLeft(name, isBeingDeleted)).length
+    tombstones.filter((name) => isLeft(name, isGateHeld)).length
   );
 }

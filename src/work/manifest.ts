@@ -5,6 +5,7 @@ import { statChild } from '../lib/directory-entries.ts';
 import { type DirectoryHandle, openChildFile } from '../lib/directory-handle.ts';
 import { hasCode, messageOf, PiSandboxError } from '../lib/errors.ts';
 import { FileError } from '../lib/file-error.ts';
+import { isHeld, type KernelLock, tryLock } from '../lib/kernel-lock.ts';
 import { MANIFEST } from './layout.ts';
 import { isWorkSegment, type WorkRunName, type WorkSegment } from './names.ts';
 import { stampFile } from './stamp.ts';
@@ -23,8 +24,15 @@ const Manifest = z.object({
 const Newer = z.object({ version: z.int().check(z.gt(VERSION)) });
 
 export type ManifestFacts =
-  /** `lastUse`: the file's mtime, for whoever uses the run sets it; milliseconds. */
-  | { readonly kind: 'ours'; readonly runId: WorkSegment; readonly createdAt: Date; readonly lastUse: number }
+  | {
+      readonly kind: 'ours';
+      readonly runId: WorkSegment;
+      readonly createdAt: Date;
+      /** The file's mtime, for whoever uses the run sets it; milliseconds. */
+      readonly lastUse: number;
+      /** Of the file. */
+      readonly inode: number;
+    }
   /** No manifest, or one that is not this run's; what it is instead, for people. */
   | { readonly kind: 'unowned'; readonly reason: string };
 
@@ -64,7 +72,7 @@ export function readManifest(run: DirectoryHandle, name: Expected): ManifestFact
     if (seen === undefined) return unowned('it has no manifest');
     if (!seen.isFile()) return unowned('its manifest is not a regular file');
     if (seen.size > MAX_BYTES) return unowned(`its manifest is longer than ${MAX_BYTES} bytes`);
-    return judge(readWhole(run, seen), name, seen.mtimeMs);
+    return judge(readWhole(run, seen), name, seen);
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return unowned('it has no manifest');
     if (error instanceof PiSandboxError) return unowned(messageOf(error));
@@ -72,7 +80,7 @@ export function readManifest(run: DirectoryHandle, name: Expected): ManifestFact
   }
 }
 
-function judge(text: string | undefined, name: Expected, lastUse: number): ManifestFacts {
+function judge(text: string | undefined, name: Expected, seen: Stats): ManifestFacts {
   if (text === undefined) return unowned(`its manifest is longer than ${MAX_BYTES} bytes`);
   let value: unknown;
   try {
@@ -90,7 +98,7 @@ function judge(text: string | undefined, name: Expected, lastUse: number): Manif
   if (!same || !isWorkSegment(runId)) {
     return unowned('its manifest is that of another run');
   }
-  return { kind: 'ours', runId, createdAt: new Date(createdAt), lastUse };
+  return { kind: 'ours', runId, createdAt: new Date(createdAt), lastUse: seen.mtimeMs, inode: seen.ino };
 }
 
 /** Undefined when it grew meanwhile. */
@@ -103,6 +111,27 @@ function readWhole(run: DirectoryHandle, seen: Stats): string | undefined {
   } finally {
     closeSync(fd);
   }
+}
+
+/**
+ * Takes the gate of a run: whoever joins it or removes it does so alone. Undefined when somebody has it, or only looks at it
+ * (a probe of `lib/kernel-lock.ts`).
+ *
+ * @throws FileError (`code` ENOENT without a manifest)
+ */
+export function tryGate(run: DirectoryHandle): KernelLock | undefined {
+  return tryLock(run.at(MANIFEST), { borrowed: true });
+}
+
+/** Whether somebody has the gate. */
+export function isGateHeld(run: DirectoryHandle): boolean {
+  return isHeld(run.at(MANIFEST));
+}
+
+/** Whether the manifest is the very file that was judged, and nobody has used the run since. */
+export function isUnused(run: DirectoryHandle, judged: { manifest: number; lastUse: number }): boolean {
+  const there = statChild(run, MANIFEST);
+  return there?.isFile() === true && there.ino === judged.manifest && there.mtimeMs === judged.lastUse;
 }
 
 /**

@@ -62,8 +62,9 @@ async function surveyed(
 /** So that a run that was held for long, and whose holder then crashes, is as old as the last look at it. */
 function sayInUse({ own, now }: Pruning, tenant: DirectoryHandle, runs: readonly FoundRun[]): void {
   if (own === undefined) return;
-  for (const { runId, active, lastUse } of runs) {
-    if (!active || now.getTime() - lastUse < STAMP_AFTER_MS) continue;
+  for (const { runId, holders, lastUse } of runs) {
+    // Not for what only counts as held: it would never grow old.
+    if (holders.length === 0 || now.getTime() - lastUse < STAMP_AFTER_MS) continue;
     try {
       const run = openChildDirectory(tenant, runId);
       try {

@@ -50,7 +50,7 @@ async function remove(
   const lastUse = clock.now().toISOString();
   const waiting = await announce(own, [{ event: 'removing', run, why: 'asked', lastUse }], clock.now());
   const attempt = () => {
-    const result = entomb(tenant, name, clock.now(), { ...needs, first: letGo });
+    const result = entomb(tenant, name, { ...needs, first: letGo });
     return result === 'busy' ? undefined : result;
   };
   const result = (await retryUntil(attempt, { deadlineMs: GATE_MS, clock, firstPauseMs: 1 })) ?? 'busy';

@@ -102,7 +102,7 @@ function tryEntomb(
   judged: FoundRun,
 ): Tombstone | string {
   try {
-    return entomb(tenant, name, pruning.now, { ...pruning.needs, judged });
+    return entomb(tenant, name, { ...pruning.needs, judged });
   } catch (error) {
     reportFailure(pruning, runPath(name), error);
     return messageOf(error);

@@ -8,13 +8,13 @@ import { entriesOf, removeEmptyChild, unlinkChild } from '../lib/directory-entri
 import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handle.ts';
 import { hasCode } from '../lib/errors.ts';
 import { FileError } from '../lib/file-error.ts';
-import { isHeld, type KernelLock, tryLock } from '../lib/kernel-lock.ts';
+import type { KernelLock } from '../lib/kernel-lock.ts';
 import { turns } from '../lib/turns.ts';
 import { type Deletion, deleteContent } from './delete-tree.ts';
-import { GATE, LEASES, MANIFEST, tombstoneName } from './layout.ts';
-import { holderRecord, holdersOf, openLeases } from './lease.ts';
-import { readManifest, writeManifest } from './manifest.ts';
-import { runPath, type WorkRunName, type WorkSegment } from './names.ts';
+import { LEASES, MANIFEST, tombstoneName } from './layout.ts';
+import { holdersIn, openLeases } from './lease.ts';
+import { isUnused, readManifest, tryGate, writeManifest } from './manifest.ts';
+import type { WorkRunName, WorkSegment } from './names.ts';
 import { ifThere, standsAt } from './places.ts';
 import type { WorkNeeds } from './types.ts';
 
@@ -36,7 +36,7 @@ export type Stay = 'busy' | 'in use' | 'changed' | 'gone';
 
 export interface EntombOptions extends WorkNeeds {
   /** What the run was when it was judged. */
-  readonly judged?: { readonly inode: number; readonly lastUse: number };
+  readonly judged?: { readonly inode: number; readonly manifest: number; readonly lastUse: number };
   /** Called under the gate, before the leases are looked at. */
   readonly first?: (run: DirectoryHandle) => void;
 }
@@ -49,45 +49,49 @@ export interface EntombOptions extends WorkNeeds {
 export function entomb(
   tenant: DirectoryHandle,
   name: WorkRunName,
-  now: Date,
-  { judged, first, random, between }: EntombOptions,
+  options: EntombOptions = {},
 ): Tombstone | Stay {
   const directory = ifThere(() => openChildDirectory(tenant, name.runId));
   if (directory === undefined) return 'gone';
-  let gate: KernelLock | undefined;
   let moved: Tombstone | undefined;
   try {
-    if (judged && directory.inode !== judged.inode) return 'changed';
-    gate = takeGate(directory, `removal of work run ${runPath(name)}`, now);
-    if (gate === undefined) return 'busy';
-    first?.(directory);
-    const manifest = readManifest(directory, name);
-    if (manifest.kind === 'unowned') return 'changed';
-    if (judged && manifest.lastUse !== judged.lastUse) return 'changed';
-    between?.('took the gate');
-    if (holdersOf(directory).active) return 'in use';
-    if (!standsAt(tenant, name.runId, directory)) return 'gone';
-    moved = { name: tombstoneName(random), run: name, directory, gate };
-    rename(tenant, name.runId, moved.name);
-    between?.('entombed');
-    return moved;
-  } catch (error) {
-    moved = undefined;
-    throw error;
-  } finally {
-    if (moved === undefined) {
-      gate?.release();
-      directory.close();
+    if (options.judged && directory.inode !== options.judged.inode) return 'changed';
+    const leases = openLeases(directory);
+    try {
+      const result = entombOpen(tenant, name, { directory, leases }, options);
+      if (typeof result !== 'string') moved = result;
+      return result;
+    } finally {
+      leases.close();
     }
+  } finally {
+    if (moved === undefined) directory.close();
   }
 }
 
-function takeGate(directory: DirectoryHandle, what: string, now: Date): KernelLock | undefined {
-  const leases = openLeases(directory);
+function entombOpen(
+  tenant: DirectoryHandle,
+  name: WorkRunName,
+  { directory, leases }: { directory: DirectoryHandle; leases: DirectoryHandle },
+  { judged, first, random, between }: EntombOptions,
+): Tombstone | Stay {
+  const gate = tryGate(directory);
+  if (gate === undefined) return 'busy';
+  let moved = false;
   try {
-    return tryLock(leases.at(GATE), { record: holderRecord(what, now) });
+    first?.(directory);
+    const isSame = judged ? isUnused(directory, judged) : readManifest(directory, name).kind === 'ours';
+    if (!isSame) return 'changed';
+    between?.('took the gate');
+    if (holdersIn(leases).active) return 'in use';
+    if (!standsAt(tenant, name.runId, directory)) return 'gone';
+    const tombstone = tombstoneName(random);
+    rename(tenant, name.runId, tombstone);
+    moved = true;
+    between?.('entombed');
+    return { name: tombstone, run: name, directory, gate };
   } finally {
-    leases.close();
+    if (!moved) gate.release();
   }
 }
 
@@ -121,35 +125,12 @@ export function openTombstone(
       opened = true;
       return { name, run: undefined, directory, gate: undefined };
     }
-    const gate = resumeGate(directory);
-    if (gate === 'busy') return 'busy';
+    const gate = tryGate(directory);
+    if (gate === undefined) return 'busy';
     opened = true;
     return { name, run: { ...place, runId: manifest.runId }, directory, gate };
   } finally {
     if (!opened) directory.close();
-  }
-}
-
-/** Whether some process is at a tombstone at this moment. Makes no file. */
-export function isBeingDeleted(tombstone: DirectoryHandle): boolean {
-  // `.leases/` goes with the content, so it may be gone already.
-  const leases = ifThere(() => openChildDirectory(tombstone, LEASES));
-  if (leases === undefined) return false;
-  try {
-    return isHeld(leases.at(GATE));
-  } finally {
-    leases.close();
-  }
-}
-
-function resumeGate(tombstone: DirectoryHandle): KernelLock | 'busy' | undefined {
-  if (isBeingDeleted(tombstone)) return 'busy';
-  const leases = ifThere(() => openChildDirectory(tombstone, LEASES));
-  if (leases === undefined) return undefined;
-  try {
-    return tryLock(leases.at(GATE)) ?? 'busy';
-  } finally {
-    leases.close();
   }
 }
 
@@ -169,7 +150,7 @@ export async function deleteInTurns(
   { name, run, directory }: Tombstone,
   { measure, turn = turns() }: { measure: boolean; turn?: ReturnType<typeof turns> },
 ): Promise<Deletion> {
-  const deleting = deleteContent(directory, { keep: MANIFEST, measure });
+  const deleting = deleteContent(directory, { keep: MANIFEST, empty: LEASES, measure });
   let step = deleting.next();
   for (; !step.done; step = deleting.next()) if (turn.due()) await turn.give();
   const deletion = step.value;

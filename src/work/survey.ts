@@ -25,6 +25,8 @@ export interface TenantName {
 export interface FoundRun {
   readonly runId: WorkSegment;
   readonly inode: number;
+  /** The manifest's inode. */
+  readonly manifest: number;
   readonly createdAt: number;
   readonly lastUse: number;
   readonly active: boolean;
@@ -120,8 +122,15 @@ function lookInto(
     }
     const { active, held, foreign } = holdersOf(run, { whole });
     for (const { name: marker, reason } of foreign) report('lease', `${marker}: ${reason}`);
-    const [createdAt, { lastUse }] = [manifest.createdAt.getTime(), manifest];
-    return { runId: name.runId, inode: run.inode, createdAt, lastUse, active, holders: held };
+    return {
+      runId: name.runId,
+      inode: run.inode,
+      manifest: manifest.inode,
+      createdAt: manifest.createdAt.getTime(),
+      lastUse: manifest.lastUse,
+      active,
+      holders: held,
+    };
   } catch (error) {
     if (!(error instanceof PiSandboxError)) throw error;
     // Removed meanwhile.

@@ -81,9 +81,12 @@ describe('a prune meets', () => {
     writeFileSync(kept, 'x', { mode: 0o644 });
     await oldRun(scene, (path) => {
       linkSync(join(path, '.pi-work-run.json'), join(scene.outside, 'manifest'));
-      linkSync(kept, join(path, '.leases/cleanup.lock'));
+      linkSync(kept, join(path, '.leases', `${'a'.repeat(32)}.lease`));
     });
     const manifest = readFileSync(join(scene.outside, 'manifest'), 'utf8');
+    await scene.prune();
+    expect(scene.runs()).toEqual(['r']);
+    rmSync(join(scene.tenant, 'r/.leases'), { recursive: true });
     await scene.prune();
     expect(scene.runs()).toEqual([]);
     expect(readFileSync(join(scene.outside, 'manifest'), 'utf8')).toBe(manifest);
@@ -257,7 +260,7 @@ describe('a prune meets', () => {
       for (let n = 0; n < 300; n++) writeFileSync(join(outside, `f${n}`), '');
     }
     const top = openDirectory(join(root, 'top'));
-    const walk = deleteContent(top, { keep: '.pi-work-run.json', measure: true });
+    const walk = deleteContent(top, { keep: '.pi-work-run.json', empty: '.leases', measure: true });
     for (let step = walk.next(); !step.done; step = walk.next()) {
       for (const name of ['a', 'b', 'c']) {
         if (!existsSync(join(root, 'top', name)) || existsSync(join(root, `moved-${name}`))) continue;
