@@ -281,6 +281,14 @@ describe('S11: a Session that is open', () => {
     expect(after.startsWith(before.stdout)).toBe(true);
     expect(after).toContain('echo after');
     expect((await inTrash(here, other)).some((path) => path.endsWith(`${name}.trashed`))).toBe(false);
+    // And the log does not go on saying that it is in the trash.
+    const logged = await here.run(['sessions', 'log', '--json']);
+    const { deletions } = JSON.parse(logged.stdout);
+    const own = deletions.filter(({ file }: { file: string }) => file.includes(name));
+    expect(own.map(({ action, why }: { action: string; why: string }) => `${action}: ${why}`)).toEqual([
+      'trashed: retention',
+      'restored: used',
+    ]);
     pi.stdin.end();
   });
 });

@@ -261,6 +261,18 @@ describe('S13: prune, rm, restore and log', () => {
     expect(result.exitCode).toBe(0);
     expect(result.stdout).toContain('fresh-1');
     expect(result.stdout).toContain('would remove');
+    const args = ['prune', 'work', '--older-than', '1d', '--dry-run', '--json'];
+    const { version, dryRun, domains } = JSON.parse((await here.run(['sessions', ...args])).stdout);
+    expect({ version, dryRun }).toEqual({ version: 1, dryRun: true });
+    const [{ domain, removed, sessions, expiredTrash, problems }, ...others] = domains;
+    expect({ domain, others, expiredTrash: expiredTrash.count }).toEqual({
+      domain: 'work',
+      others: [],
+      expiredTrash: 0,
+    });
+    expect(removed.count).toBe(sessions.length);
+    expect(sessions.map(({ id }: { id: string }) => id)).toContain('fresh-1');
+    expect(problems).toHaveProperty('omitted');
     expect(await inPlaceKept()).toBe(before);
   });
 
