@@ -21,7 +21,10 @@ export function addStateVerbs({ program, runs, rest }: Grammar): void {
   program
     .command('import')
     .description('take history, login and configuration of a plain pi on this machine over; copies only')
-    .option('--from <directory>', "pi's agent directory (default: PI_CODING_AGENT_DIR, or ~/.pi/agent)")
+    .option(
+      '--from <directory>',
+      "pi's agent directory (default: PI_ADAPTATIVE_CODING_AGENT_DIR, PI_CODING_AGENT_DIR, or ~/.pi/agent)",
+    )
     .option('--history', 'its Sessions, each into the domain of its working directory')
     .option('--login', 'its login, trust decisions and MCP sign-ins')
     .option('--config', 'its settings, models, instructions, skills, extensions …')
@@ -46,7 +49,10 @@ export function addStateVerbs({ program, runs, rest }: Grammar): void {
   program
     .command('export')
     .description('write history, login and configuration for a plain pi; never over what is there')
-    .option('--to <directory>', "pi's agent directory (default: PI_CODING_AGENT_DIR, or ~/.pi/agent)")
+    .option(
+      '--to <directory>',
+      "pi's agent directory (default: PI_ADAPTATIVE_CODING_AGENT_DIR, PI_CODING_AGENT_DIR, or ~/.pi/agent)",
+    )
     .option('--domain <name>', "this domain's Sessions and MCP sign-ins")
     .option('--all', "every domain's Sessions")
     .option('--history', 'Sessions')
