@@ -106,6 +106,7 @@ describe('W10: the layout of the shared volume', () => {
     const busy = await shell('pi-work migrate');
     expect(busy.exitCode).toBe(1);
     expect(busy.stderr).toContain('a running sandbox works there');
+    expect((await shell('pi-work migrate --trust-in-state')).exitCode).toBe(2);
     await here.run(['stop', '--all']);
     end();
     expect((await found()).split('\n')).toContain('./backups/settings.json');

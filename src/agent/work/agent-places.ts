@@ -38,11 +38,11 @@ export function agentPlaces(agentDir: AgentDir): AgentPlace[] {
 /** What is migrated, and the caller's own place among the living there. */
 export async function migrationTarget(
   agentDir: AgentDir,
-): Promise<{ path: AgentDir; own: number | undefined }> {
+): Promise<{ path: AgentDir; own: number | undefined; inSandbox: boolean }> {
   const roots = sandboxOf(agentDir);
-  if (roots === undefined) return { path: agentDir, own: undefined };
+  if (roots === undefined) return { path: agentDir, own: undefined, inSandbox: false };
   const { sharedAgent, liveMark } = pathsOf(roots);
   const text = (await readRegularFile(liveMark, { maxBytes: 64 }))?.toString('latin1') ?? '';
   const own = /^[1-9]\d{0,15}\n$/.test(text) ? Number(text) : undefined;
-  return { path: sharedAgent, own };
+  return { path: sharedAgent, own, inSandbox: true };
 }

@@ -4,7 +4,7 @@ import {
   migrateAgentDirLayout,
   openAgentDir,
 } from '../../agent-dir/index.ts';
-import { OperationError } from '../../lib/errors.ts';
+import { OperationError, UsageError } from '../../lib/errors.ts';
 import { jsonText } from '../../lib/json-text.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
 import { migrationTarget } from './agent-places.ts';
@@ -28,7 +28,11 @@ const NOTHING: MigrationReport = {
 /** Moves what older layouts left at the root (W10). Exit code 0 when all of it has moved, 1 when something stays. */
 export async function migrate(options: MigrateOptions): Promise<number> {
   const { dryRun = false, trustInState = false, json = false } = options;
-  const { path, own } = await migrationTarget(agentDir());
+  const { path, own, inSandbox } = await migrationTarget(agentDir());
+  if (trustInState && inSandbox) {
+    // To its supervisor the file's going would be the user's word that all trust is taken back (S4).
+    throw new UsageError('the pi of a sandbox reads trust.json where it is');
+  }
   const top = openAgentDir(path);
   let report = NOTHING;
   try {

@@ -20,7 +20,7 @@ import {
   promptText,
   readMemory,
 } from '../../../src/agent-dir/index.ts';
-import { POINTER, shardText } from '../../../src/agent-dir/memory/shards.ts';
+import { POINTER } from '../../../src/agent-dir/memory/shards.ts';
 import { takeLock } from '../../../src/lib/kernel-lock.ts';
 import { agentDirWith, scratch, treeOf } from './scene.ts';
 
@@ -260,6 +260,6 @@ describe('W11: the prompt', () => {
     const text = (await promptText(agentDir, 8_192)) ?? '';
     expect(text).toContain(join(agentDir, 'USER.md'));
     expect(text).toContain('okf-memory/user-preferences/index.okf.md');
-    expect(shardText(text)).not.toContain('fact 3');
+    expect(text).not.toContain('fact 3');
   });
 });
