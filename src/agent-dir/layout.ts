@@ -187,6 +187,14 @@ export function signInLinks(roots: Roots): { name: string; target: string }[] {
   ];
 }
 
+/** Folders of the shared cache in which programs keep a domain's words: answers, logs, a socket that takes passwords. */
+const OWN_CACHES = ['gh', 'git', 'stackit'];
+
+/** Links in the shared volume's cache to the domain's own folders: name in the volume, and directory in the domain (S5). */
+export function cacheLinks(roots: Roots): { name: string; target: string }[] {
+  return OWN_CACHES.map((name) => ({ name: `.cache/${name}`, target: `${roots.domain}/cache/${name}` }));
+}
+
 /**
  * The links of `/home/pi`: the shared folders, the sign-ins, and what pi keeps in the shared volume, each at the path
  * that the volume itself gives it (S2, S3).

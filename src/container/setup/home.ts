@@ -1,5 +1,5 @@
 import { copyFileSync, linkSync, lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { pathsOf, type Roots, SHARED_HOME_LINKS, signInLinks } from '../../agent-dir/index.ts';
+import { cacheLinks, pathsOf, type Roots, SHARED_HOME_LINKS, signInLinks } from '../../agent-dir/index.ts';
 import { hasCode, messageOf } from '../../lib/errors.ts';
 import { randomId } from '../../lib/ids.ts';
 import { placeLink } from './place-link.ts';
@@ -19,6 +19,8 @@ export function buildHome(roots: Roots, sharedLinks: readonly string[], skeleton
   for (const directory of DOMAIN_DIRECTORIES) {
     mkdirSync(`${roots.domain}/${directory}`, { recursive: true, mode: 0o700 });
   }
+  // Their links are the shared volume's.
+  for (const { target } of cacheLinks(roots)) mkdirSync(target, { recursive: true, mode: 0o700 });
   const result: SharedStateResult = { moved: [], problems: [] };
   const place = (path: string, target: string): void => {
     try {

@@ -1,6 +1,7 @@
 import { chmodSync, lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
 import {
+  cacheLinks,
   pathsOf,
   type Roots,
   rootEntry,
@@ -28,9 +29,10 @@ export interface SharedStateResult {
 }
 
 /**
- * Makes what a start needs in the shared volume: the agent directory's real place, the shared folders of the home,
- * and the sign-in links for programs that go to `/home/pi/…` by absolute path. All of it under one kernel lock, and
- * the same from every container. Nothing that another domain does here keeps this one from starting (S3).
+ * Makes what a start needs in the shared volume: the agent directory's real place, the shared folders of the home, and
+ * links to what is the domain's own there: sign-ins for programs that go to `/home/pi/…` by absolute path, and caches with
+ * a domain's words. All of it under one kernel lock, and the same from every container. Nothing that another domain does
+ * here keeps this one from starting (S3).
  */
 export async function prepareSharedState(
   roots: Roots,
@@ -76,7 +78,7 @@ function makeAll(
   trying(() =>
     inRealDirectory(roots.shared, pathsOf(roots).sharedAgent, (directory) => clearPlaces(directory, result)),
   );
-  for (const { name, target } of signInLinks(roots)) {
+  for (const { name, target } of [...signInLinks(roots), ...cacheLinks(roots)]) {
     const path = `${roots.shared}/${name}`;
     trying(() => {
       const aside = atRealPath(roots.shared, path, (real) => placeLink(real, target));

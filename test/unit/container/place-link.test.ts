@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { pathsOf, signInLinks } from '../../../src/agent-dir/index.ts';
+import { cacheLinks, pathsOf, signInLinks } from '../../../src/agent-dir/index.ts';
 import { buildHome } from '../../../src/container/setup/home.ts';
 import { placeLink } from '../../../src/container/setup/place-link.ts';
 import { prepareSharedState } from '../../../src/container/setup/shared-state.ts';
@@ -102,7 +102,7 @@ describe('what a start makes in the shared volume', () => {
     const roots = makeRoots();
     expect(await prepareSharedState(roots, ['.tool/cache'])).toEqual({ moved: [], problems: [] });
     expect(await prepareSharedState(roots, ['.tool/cache'])).toEqual({ moved: [], problems: [] });
-    for (const { name, target } of signInLinks(roots)) {
+    for (const { name, target } of [...signInLinks(roots), ...cacheLinks(roots)]) {
       expect(readlinkSync(`${roots.shared}/${name}`)).toBe(target);
     }
     for (const name of ['.cache', '.pi-lens', '.tool/cache', '.pi/agent']) {

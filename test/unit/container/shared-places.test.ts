@@ -3,13 +3,14 @@ import {
   lstatSync,
   mkdirSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { pathsOf, type Roots } from '../../../src/agent-dir/index.ts';
+import { cacheLinks, pathsOf, type Roots } from '../../../src/agent-dir/index.ts';
 import { SharedPlaces } from '../../../src/container/keeper/shared-places.ts';
 import { removeLink } from '../../../src/container/setup/place-link.ts';
 import { until } from '../../setup/pi.ts';
@@ -64,6 +65,33 @@ describe('links that another domain plants in shared places', () => {
       expect(readFileSync(`${directory}/auth.json`, 'utf8')).toBe(`login ${n}`);
     }
     expect(problems.length).toBeLessThanOrEqual(3);
+  });
+
+  it('S5: a folder in the place of a cache that is the domain’s own gives way to the link again', async () => {
+    const { roots } = sandboxes(1);
+    const [{ name, target } = { name: '', target: '' }] = cacheLinks(roots);
+    const path = `${roots.shared}/${name}`;
+    const right = (): boolean => isLink(path) && readlinkSync(path) === target;
+    await until('the link', right);
+    removeLink(path);
+    mkdirSync(path);
+    await until('the link after a folder', right);
+    renameSync(`${roots.shared}/.cache`, `${roots.shared}/elsewhere`);
+    mkdirSync(path, { recursive: true });
+    await until('the link in another cache', right);
+    removeLink(path);
+    mkdirSync(path);
+    await until('the link in the cache that is there now', right);
+  });
+
+  it('S4: links in another agent directory that was put in its place go too', async () => {
+    const { roots, directory } = sandboxes(1);
+    renameSync(`${roots.shared}/.pi`, `${roots.shared}/elsewhere`);
+    for (const _round of [1, 2]) {
+      mkdirSync(directory, { recursive: true });
+      symlinkSync('/nowhere', `${directory}/auth.json`);
+      await until('the link to go', () => !isLink(`${directory}/auth.json`));
+    }
   });
 
   it('S4: a folder above that is a link is no way out', async () => {
