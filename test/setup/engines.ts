@@ -18,12 +18,13 @@ export interface TestEngine {
   close(): Promise<void>;
 }
 
-export function engineOf(kind: TestEngine['kind']): TestEngine {
+/** @param connection options of the engine's own command by which it reaches this engine and no other */
+export function engineOf(kind: TestEngine['kind'], connection: readonly string[] = []): TestEngine {
   return {
     kind,
     env: {},
     async command(args, { input, tolerant = false } = {}) {
-      const result = await execa(kind, args, {
+      const result = await execa(kind, [...connection, ...args], {
         ...(input === undefined ? { stdin: 'ignore' } : { input }),
         reject: false,
         timeout: 120_000,

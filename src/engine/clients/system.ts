@@ -47,7 +47,8 @@ export function systemClient(transport: Transport): SystemClient {
         cgroupVersion: text(facts.CgroupVersion),
         totalMemoryBytes: number(facts.MemTotal),
         cpus: number(facts.NCPU),
-        rootless: securityOptions.some((option) => option.includes('rootless')),
+        // Docker says it among the security options, Podman in a field of its own.
+        rootless: facts.Rootless === true || securityOptions.some((option) => option.includes('rootless')),
         securityOptions,
         systemTime: Number.isNaN(systemTime) ? undefined : systemTime,
         dataRoot: text(facts.DockerRootDir),
