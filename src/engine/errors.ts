@@ -22,6 +22,9 @@ export class EngineError extends OperationError {
 /** There is no talking to the engine: refused, forbidden, lost, or silent. */
 export class EngineConnectionError extends EngineError {}
 
+/** A container's network is gone: Docker finds that out when the container starts, Podman when it is attached to. */
+export class NoSuchNetworkError extends EngineError {}
+
 /** No strategy found an engine; the message lists each one tried and why it failed. */
 export class NoEngineFoundError extends OperationError {}
 

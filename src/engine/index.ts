@@ -9,5 +9,11 @@ export type { EngineInfo, SystemClient } from './clients/system.ts';
 export type { VolumeClient, VolumeInfo } from './clients/volumes.ts';
 export type { ContainerSpec, MountSpec, PublishSpec, TmpfsSpec } from './container-spec.ts';
 export type { StreamEnd } from './demux.ts';
-export { EngineConnectionError, EngineError, ImageBuildError, NoEngineFoundError } from './errors.ts';
+export {
+  EngineConnectionError,
+  EngineError,
+  ImageBuildError,
+  NoEngineFoundError,
+  NoSuchNetworkError,
+} from './errors.ts';
 export { type Engine, openEngine } from './open-engine.ts';

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { execa } from 'execa';
 import { pack } from 'tar-stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ExecSession, ImageBuildError } from '../../src/engine/index.ts';
+import { type ExecSession, ImageBuildError, NoSuchNetworkError } from '../../src/engine/index.ts';
 import { dockerRound, LABEL, podmanRound, type Round, textOf } from './engine-fixture.ts';
 
 describe.each([
@@ -263,6 +264,31 @@ describe.each([
     await containers.remove(id, { force: true });
     expect(await networks.remove(first.id)).toBe('removed');
     expect(await networks.remove(first.id)).toBe('gone');
+  });
+
+  it('S17: a container whose network is taken away before it starts says so', async () => {
+    const { networks, containers } = round.engine;
+    const third = engineName === 'Docker' ? 211 : 212;
+    const name = `${round.name}-stolen`;
+    const subnet = `10.${third}.115.0/26`;
+    const made = await networks.create({
+      name,
+      subnet,
+      labels: { [LABEL]: round.name },
+      isolateContainers: true,
+    });
+    if (made.outcome !== 'created') throw new Error(made.message);
+    const id = await created({ command: ['true'], network: { mode: 'named', name } });
+    // By its id Podman takes it also from a container that has only been made, as a stop may that looked before.
+    await execa(engineName.toLowerCase(), ['network', 'rm', made.id]);
+    const outcome = await containers.attach(id).then(
+      async (streams) => {
+        streams.disconnect();
+        return (await containers.start(id)).outcome;
+      },
+      (error: unknown) => (error instanceof NoSuchNetworkError ? 'no-such-network' : String(error)),
+    );
+    expect(outcome).toBe('no-such-network');
   });
 
   it('S21: a build shows progress, tags and labels; a failed one has the full log', async () => {

@@ -1,4 +1,4 @@
-import type { CreateResult, Engine } from '../../engine/index.ts';
+import { type CreateResult, type Engine, NoSuchNetworkError } from '../../engine/index.ts';
 import { OperationError } from '../../lib/errors.ts';
 import { containerSpec } from './container-spec.ts';
 import { claimName } from './find-sandboxes.ts';
@@ -72,8 +72,10 @@ async function startCreated(plan: StartPlan, id: string, met: Met): Promise<Atte
       await engine.containers.remove(id, { force: true });
       return { again: `another start wants the name ${alias} too` };
     }
-    const streams = await engine.containers.attach(id).catch((error: unknown) => ifGone(engine, id, error));
-    if (streams === undefined) return { again: 'gone' };
+    const streams = await engine.containers
+      .attach(id)
+      .catch((error: unknown) => insteadOfAttaching(engine, id, error));
+    if ('again' in streams) return streams;
     const errors = collectErrors(streams);
     const started = await engine.containers.start(id);
     if (started.outcome !== 'started' && started.outcome !== 'already-started') {
@@ -93,9 +95,14 @@ async function startCreated(plan: StartPlan, id: string, met: Met): Promise<Atte
   }
 }
 
-/** Another start took the container for abandoned, or a stop came between; any other failure goes on. */
-async function ifGone(engine: Engine, id: string, error: unknown): Promise<undefined> {
+/** Another start took the container for abandoned, or a stop took it or its network; any other failure goes on. */
+async function insteadOfAttaching(engine: Engine, id: string, error: unknown): Promise<{ again: string }> {
+  if (error instanceof NoSuchNetworkError) {
+    await engine.containers.remove(id, { force: true });
+    return { again: 'no-such-network' };
+  }
   if ((await engine.containers.inspect(id)) !== undefined) throw error;
+  return { again: 'gone' };
 }
 
 /** Somebody else's container has the name: join it, or clear away what is left of one. */

@@ -1,6 +1,7 @@
 import { TimeoutError } from '../../lib/errors.ts';
 import type { ContainerSpec } from '../container-spec.ts';
 import { createBody } from '../create-body.ts';
+import { EngineError, NoSuchNetworkError } from '../errors.ts';
 import { hostUlimits } from '../host-limits.ts';
 import { type EngineAnswer, pathOf, type Transport } from '../transport.ts';
 import {
@@ -31,7 +32,10 @@ export interface ContainerClient {
   /** Creating a name is also the lock on it: of several creators one gets `created`, the others `conflict`. */
   create(spec: ContainerSpec): Promise<CreateResult>;
   start(id: string): Promise<StartResult>;
-  /** Before `start`, so that nothing is missed. */
+  /**
+   * Before `start`, so that nothing is missed.
+   * @throws NoSuchNetworkError
+   */
   attach(id: string): Promise<ProgramStreams>;
   /** To be called before `start`; resolves when the container has ended. */
   waitForExit(id: string): Promise<ContainerExit>;
@@ -56,12 +60,7 @@ export function containerClient(transport: Transport): ContainerClient {
   return {
     create: (spec) => create(transport, spec),
     start: (id) => start(transport, id),
-    async attach(id) {
-      const query = { stream: 1, stdin: 1, stdout: 1, stderr: 1 };
-      return programStreams(
-        await transport.upgrade({ method: 'POST', path: pathOf`/containers/${id}/attach`, query }),
-      );
-    },
+    attach: (id) => attach(transport, id),
     async waitForExit(id) {
       const answer = await call(waitRequest(id, 'next-exit', Number.POSITIVE_INFINITY));
       if (answer.status !== 200) throw transport.failure(`cannot wait for container ${id}`, answer);
@@ -149,6 +148,17 @@ async function create(transport: Transport, spec: ContainerSpec): Promise<Create
   throw transport.failure(`cannot create container ${spec.name ?? `of ${spec.image}`}`, answer);
 }
 
+async function attach(transport: Transport, id: string): Promise<ProgramStreams> {
+  const query = { stream: 1, stdin: 1, stdout: 1, stderr: 1 };
+  const path = pathOf`/containers/${id}/attach`;
+  try {
+    return programStreams(await transport.upgrade({ method: 'POST', path, query }));
+  } catch (error) {
+    if (!(error instanceof EngineError) || !isNoNetwork(error)) throw error;
+    throw new NoSuchNetworkError(error.engine, error.message, { status: error.status, cause: error });
+  }
+}
+
 async function start(transport: Transport, id: string): Promise<StartResult> {
   const answer = await transport.call({ method: 'POST', path: pathOf`/containers/${id}/start` });
   const { status, message } = answer;
@@ -195,7 +205,7 @@ async function memoryUsage(transport: Transport, id: string): Promise<number | u
 }
 
 /** Docker finds a container's network by name only when it starts: two of the name are as bad as none. */
-function isNoNetwork({ message }: EngineAnswer): boolean {
+function isNoNetwork({ message }: { message: string }): boolean {
   return /network .*(not found|is ambiguous)|unable to find network|no such network/i.test(message);
 }
 

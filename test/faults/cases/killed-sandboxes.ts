@@ -3,11 +3,11 @@ import type { FaultCase } from '../fault-case.ts';
 import type { World } from '../world.ts';
 import { somePoint } from './moments.ts';
 
-/** Where the processes of a container are found by what stands in their command line. */
+/** How the processes of a container are found: by a word of their command line, which pi makes `pi` alone in time. */
 const PROCESSES = {
   supervisor: 'supervisor',
   launcher: '/bin/pi',
-  pi: 'pi-coding-agent',
+  pi: 'pi-coding-agent\\|^pi$',
   bridge: 'socat',
 } as const;
 
@@ -17,7 +17,7 @@ async function kill(world: World, what: keyof typeof PROCESSES | 'container'): P
       await world.tryEngine(['kill', container]);
       continue;
     }
-    const script = `for p in /proc/[0-9]*; do grep -qa -- '${PROCESSES[what]}' $p/cmdline && [ $p != /proc/1 ] && [ $p != /proc/$$ ] && kill -9 \${p#/proc/}; done; :`;
+    const script = `for p in /proc/[0-9]*; do tr '\\0' '\\n' <$p/cmdline | grep -qa -- '${PROCESSES[what]}' && [ $p != /proc/1 ] && [ $p != /proc/$$ ] && kill -9 \${p#/proc/}; done; :`;
     await world.tryEngine(['exec', '--user', '0:0', container, 'sh', '-c', script]);
   }
 }
@@ -77,7 +77,9 @@ export const removedByHand: FaultCase<World> = {
     if (scene === 'network during a start') {
       await world.events.next('network create', 2_000);
       for (let left = 1 + random.below(3); left > 0; left--) {
-        await world.tryEngine(['network', 'rm', network]);
+        // By its id: by its name Podman leaves alone what a container has, which a stop can still be too late to see.
+        const ids = await world.engine(['network', 'ls', '--quiet', '--filter', `name=${network}`]);
+        for (const id of ids.split('\n').filter(Boolean)) await world.tryEngine(['network', 'rm', id]);
       }
     }
     await expectSuccess(started, 'the start failed');
