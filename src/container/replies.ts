@@ -1,4 +1,4 @@
-import { messageOf, PiSandboxError } from '../lib/errors.ts';
+import { hasCode, messageOf, OperationError, PiSandboxError } from '../lib/errors.ts';
 import type { FrameConnection, OpenReply, Status } from '../wire/index.ts';
 import { ForeignVolumeError } from './sandbox-state.ts';
 
@@ -17,6 +17,20 @@ export async function reply(connection: FrameConnection, value: OpenReply): Prom
   if (!connection.send({ type: 'reply', value })) await connection.drained();
 }
 
+/** What comes of a program that cannot be started: from Node with its code, from a terminal's making in words. */
+function isNoRoomForProcess(error: unknown): boolean {
+  const words = messageOf(error);
+  return /forkpty/.test(words) || (hasCode(error, 'EAGAIN') && words.startsWith('spawn '));
+}
+
+class NoRoomForProcessError extends OperationError {
+  constructor() {
+    super('the sandbox has no room for another process (PIDS=)', {
+      hint: 'pi-sandbox ps shows what is left over in it; pi-sandbox stop ends it',
+    });
+  }
+}
+
 /** A reply that is also the last word. */
 export async function answer(connection: FrameConnection, value: OpenReply): Promise<void> {
   await reply(connection, value);
@@ -28,7 +42,8 @@ export function tell(connection: FrameConnection, level: Status['level'], text: 
   connection.send({ type: 'status', value: { level, text } });
 }
 
-export function refusal(error: unknown): OpenReply {
+export function refusal(cause: unknown): OpenReply {
+  const error = isNoRoomForProcess(cause) ? new NoRoomForProcessError() : cause;
   const known = error instanceof PiSandboxError ? error : undefined;
   return {
     answer: 'refused',

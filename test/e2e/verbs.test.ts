@@ -58,6 +58,28 @@ describe.each(ENGINES)('S19: the verbs on %s', (kind) => {
     expect(stderr.match(/Read-only file system/g)).toHaveLength(2);
   });
 
+  it('S17: nothing of the host or the engine is reached from inside', async () => {
+    const script = `
+      ls -d /proc/1/root/opt/pi-sandbox; ls /proc/1/root/var/lib 2>&1 | grep -cE 'docker|containers'
+      unshare -Ur true; unshare -m true; mount -t tmpfs x /mnt; chroot / true
+      echo '|/tmp/x' > /proc/sys/kernel/core_pattern; echo x > /proc/sysrq-trigger; dmesg
+      mknod /tmp/disk b 254 0; ls /dev/mem /dev/kmsg /dev/vda /dev/sda /var/run/docker.sock /run/podman/podman.sock
+      head -c 1 /proc/kcore | wc -c`;
+    const { stdout, stderr } = await here.run(['shell', project, '--', 'sh', '-c', script]);
+    expect(stdout).toBe('/proc/1/root/opt/pi-sandbox\n0\n0\n');
+    for (const refusal of [
+      'unshare',
+      'mount',
+      'chroot',
+      'core_pattern',
+      'sysrq-trigger',
+      'dmesg',
+      'mknod',
+      '/dev/mem',
+    ])
+      expect(stderr).toContain(refusal);
+  });
+
   it('S15: ps shows it, stop removes it, ps --all and logs tell the end', async () => {
     const name = await sandboxOf(here, project);
     const listed = JSON.parse((await here.run(['ps', '--json'])).stdout);

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { OperationError, UsageError } from '../../lib/errors.ts';
+import { UsageError } from '../../lib/errors.ts';
 import { passedEnvironment, terminalEnvironment } from '../config/index.ts';
 import { openContext } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
-import { askSupervisor } from '../sandbox/ask-supervisor.ts';
+import { askSupervisor, notReached } from '../sandbox/ask-supervisor.ts';
 import { attach } from '../sandbox/attach.ts';
 import { exitCodeAfter } from '../sandbox/ending.ts';
 import { findSandbox } from '../sandbox/resolve-running.ts';
@@ -58,11 +58,7 @@ export async function exec(
     },
     ANSWER_MS,
   );
-  if (answer === undefined) {
-    throw new OperationError(`the sandbox of ${sandbox.project} is not running, or about to end`, {
-      hint: `pi-sandbox shell ${sandbox.project} -- … starts it`,
-    });
-  }
+  if (answer === undefined) throw notReached(sandbox, `pi-sandbox shell ${sandbox.project} -- …`);
   const ending = await attach(answer.connection, process, terminal);
   try {
     return await exitCodeAfter(ending, engine, sandbox);

@@ -1,5 +1,7 @@
 import type { Engine } from '../../engine/index.ts';
+import { OperationError } from '../../lib/errors.ts';
 import { type FrameConnection, type OpenRequest, SandboxStatus } from '../../wire/index.ts';
+import type { ListedSandbox } from './find-sandboxes.ts';
 import { open, readToken } from './greeting.ts';
 import { BRIDGE } from './join-sandbox.ts';
 
@@ -49,6 +51,17 @@ async function ask(
     return { connection: greeting.connection, value: greeting.value };
   session.disconnect();
   return undefined;
+}
+
+/** For a program that cannot be started in a sandbox because nobody answers there; `start` is a command that would. */
+export function notReached({ project, state }: ListedSandbox, start: string): OperationError {
+  if (state !== 'running') {
+    return new OperationError(`the sandbox of ${project} is not running`, { hint: `${start} starts it` });
+  }
+  return new OperationError(
+    `the sandbox of ${project} does not answer: it is about to end, or has no room for another process (PIDS=)`,
+    { hint: `try again; pi-sandbox stop ${project} ends it, and ${start} starts it anew` },
+  );
 }
 
 /** What lives in a sandbox, or undefined when its supervisor does not answer. */

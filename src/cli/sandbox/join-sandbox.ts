@@ -2,6 +2,8 @@ import { UsageError } from '../../lib/errors.ts';
 import { ANSWER_MS, collectErrors, noAnswer, open, readToken } from './greeting.ts';
 import type { Attempt, StartPlan } from './start-plan.ts';
 
+/** Begins what an attempt to join says of itself. */
+export const JOIN = 'join: ';
 /** Reaches the supervisor from an exec. */
 export const BRIDGE = '/opt/pi-sandbox/bin/bridge';
 
@@ -11,7 +13,7 @@ export async function join(
 ): Promise<Attempt> {
   const { engine, sandbox, onlyForNew } = plan;
   const session = await engine.containers.exec(sandbox.name, { command: [BRIDGE] });
-  if (session.outcome !== 'running') return { again: `join: ${session.message}` };
+  if (session.outcome !== 'running') return { again: `${JOIN}${session.message}` };
   const errors = collectErrors(session);
   let late = false;
   const timer = setTimeout(() => {
@@ -23,7 +25,7 @@ export async function join(
   if (token === undefined) {
     session.disconnect();
     if (late) throw noAnswer(ANSWER_MS);
-    return { again: `join: ${errors()}` };
+    return { again: `${JOIN}${errors()}` };
   }
   if (onlyForNew.length > 0) {
     session.disconnect();
@@ -35,6 +37,6 @@ export async function join(
     );
   }
   const greeting = await open(session, token, await plan.opening);
-  if (greeting.answer !== 'accepted') return { again: `join: ${greeting.answer}` };
+  if (greeting.answer !== 'accepted') return { again: `${JOIN}${greeting.answer}` };
   return { connection: greeting.connection, joined: true };
 }

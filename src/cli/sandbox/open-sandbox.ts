@@ -1,8 +1,9 @@
 import { TimeoutError } from '../../lib/errors.ts';
 import { create, IMAGE_BUILT, isUnprepared, type Met, remove } from './create-sandbox.ts';
 import { withOldHistoryTried } from './greeting.ts';
-import { join } from './join-sandbox.ts';
+import { JOIN, join } from './join-sandbox.ts';
 import { ensureNetwork } from './network.ts';
+import type { Sandbox } from './sandbox.ts';
 import type { OpenedSandbox, StartPlan } from './start-plan.ts';
 import { createVolumes, type PreparedVolumes, volumesExist } from './volumes.ts';
 
@@ -31,6 +32,7 @@ export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
   if (joined.again === UNPREPARED) volumes = false;
   let prepared = false;
   let built = false;
+  let last = '';
   const met: Met = { firstSeen: new Map() };
   // The user may still be asked for consent to the project's configuration.
   await plan.options;
@@ -55,6 +57,7 @@ export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
     });
     if ('connection' in attempt) return attempt;
     plan.debug(attempt.again);
+    last = attempt.again;
     if (attempt.again === IMAGE_BUILT) {
       // Once: an image that is gone again after each build must not be built for ever.
       if (!built) deadline = clock.monotonic() + DEADLINE_MS;
@@ -62,8 +65,18 @@ export async function openSandbox(plan: StartPlan): Promise<OpenedSandbox> {
     } else if (attempt.again === 'no-such-network') network = undefined;
     else await clock.sleep(pause + Math.random() * pause);
   }
-  throw new TimeoutError(`the sandbox ${sandbox.name} did not come up within ${DEADLINE_MS / 1000} s`, {
-    hint: `pi-sandbox stop ${sandbox.project.display} clears away what is there; --debug shows what was tried`,
+  throw notOpened(sandbox, last);
+}
+
+function notOpened({ name, project }: Sandbox, last: string): TimeoutError {
+  const seconds = DEADLINE_MS / 1000;
+  if (last.startsWith(JOIN)) {
+    return new TimeoutError(`the sandbox ${name} runs, and does not answer within ${seconds} s (${last})`, {
+      hint: `it may have no room for another process (PIDS=): pi-sandbox stop ${project.display} ends it`,
+    });
+  }
+  return new TimeoutError(`the sandbox ${name} did not come up within ${seconds} s`, {
+    hint: `pi-sandbox stop ${project.display} clears away what is there; --debug shows what was tried`,
   });
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Engine } from '../../engine/index.ts';
 import { OperationError } from '../../lib/errors.ts';
 import { type Exited, InputCredit, sendInput } from '../../wire/index.ts';
-import { askSupervisor } from './ask-supervisor.ts';
+import { askSupervisor, notReached } from './ask-supervisor.ts';
 import type { ListedSandbox } from './find-sandboxes.ts';
 
 const ANSWER_MS = 30_000;
@@ -43,11 +43,7 @@ export async function runPiped(engine: Engine, sandbox: ListedSandbox, run: Pipe
     },
     ANSWER_MS,
   );
-  if (answer === undefined) {
-    throw new OperationError(`the sandbox of ${sandbox.project} is not running, or about to end`, {
-      hint: `pi-sandbox shell ${sandbox.project} -- true starts it`,
-    });
-  }
+  if (answer === undefined) throw notReached(sandbox, `pi-sandbox shell ${sandbox.project} -- true`);
   const { connection } = answer;
   const credit = new InputCredit(connection.closed);
   let exited: Exited | undefined;
