@@ -103,23 +103,6 @@ describe('S17: the walls of a sandbox', () => {
     );
     expect((await here.run(['stop', small])).exitCode).toBe(0);
   });
-
-  it('S17: sandboxes reach each other neither in one domain nor across domains', async () => {
-    const serve =
-      'node -e \'require("http").createServer((q, r) => r.end("reached")).listen(8099, "0.0.0.0")\' >/dev/null 2>&1 & sleep 1; hostname -i';
-    const { stdout } = await shellIn(project, `${serve}; curl -s http://127.0.0.1:8099`);
-    const [address = '', local] = stdout.split('\n');
-    expect(local).toBe('reached');
-    const ask = `curl -s --max-time 3 http://${address}:8099; echo; hostname -i`;
-    const same = await shellIn(here.project(), ask);
-    const other = await shellIn(project, ask, ['--domain', 'private']);
-    for (const { stdout: answer } of [same, other]) {
-      expect(answer.split('\n')[0]).toBe('');
-      expect(answer.split('\n')[1]).not.toBe(address);
-    }
-    const networks = await here.leftovers();
-    expect(networks.filter((line) => line.startsWith('network '))).toHaveLength(2);
-  });
 });
 
 describe('S17: projects that are refused', () => {

@@ -135,20 +135,25 @@ describe.each(ENGINES)('S5: what a domain says stays in it, on %s', (kind) => {
   });
 
   it('S5: pi that crashes, pi that is killed within a turn, a sandbox that is killed', async () => {
-    model.callBash(`${MARKER} sleep`, `sleep 300; : ${MARKER}`, 'slept');
     const crash = window('start', project, '--', '-e', 'crash.mjs');
     expect(await crash.exited()).not.toBe(0);
     expect(await crash.wrote(`${MARKER} crash`)).toContain('crash');
     const container = await sandboxOf(here, project);
-    for (const end of ['pkill -KILL -x pi', undefined]) {
-      const child = here.start(['start', project, '--', '-p', `${MARKER} sleep`]);
+    const ends = [
+      ['exec', container, 'pkill', '-KILL', '-x', 'pi'],
+      ['kill', container],
+    ];
+    for (const [at, end] of ends.entries()) {
+      // What the first pi had started outlives it.
+      const nap = `sleep 30${at}`;
+      model.callBash(`${MARKER} ${nap}`, `${nap}; : ${MARKER}`, 'slept');
+      const child = here.start(['start', project, '--', '-p', `${MARKER} ${nap}`]);
       const closed = new Promise((settle) => child.once('close', settle));
       child.stdin.end();
       await eventually('the turn', async () =>
-        (await processesOf(here, container)).some((line) => /sleep 300/.test(line)),
+        (await processesOf(here, container)).some((line) => line.includes(nap)),
       );
-      if (end === undefined) await here.engine.command(['kill', container]);
-      else await here.engine.command(['exec', container, 'sh', '-c', `${end}; :`]);
+      await here.engine.command(end);
       await closed;
     }
     // And an end in order, with all that is then put away.

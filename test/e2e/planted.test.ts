@@ -122,17 +122,16 @@ describe.each(ENGINES)('S5: what one domain plants, on %s', (kind) => {
       cd "$PI_CODING_AGENT_DIR/npm"; mkdir -p node_modules/hello; echo '{"dependencies":{"hello":"1.0.0"}}' > package.json
       echo '{"name":"hello","version":"1.0.0","pi":{"extensions":["./index.mjs"]}}' > node_modules/hello/package.json
       echo 'import fs from "node:fs"; export default () => fs.writeFileSync("/home/pi/.pi/domain/home/RAN-package", "${word}");' > node_modules/hello/index.mjs`;
+    // Red's is the last word wherever the two share the place.
     const packageThatRan = async (env: NodeJS.ProcessEnv) => {
       await here.run(['stop', '--all']);
-      for (const domain of ['red', 'blue'] as const) {
+      for (const [domain, project] of [
+        ['blue', blue],
+        ['red', red],
+      ] as const) {
         const script = `${install(domain)}; rm -f ~/RAN-package`;
-        await here.run(
-          ['shell', '--domain', domain, domain === 'red' ? red : blue, '--', 'bash', '-c', script],
-          { env },
-        );
+        await here.run(['shell', '--domain', domain, project, '--', 'bash', '-c', script], { env });
       }
-      // The last word is red's.
-      await here.run(['shell', '--domain', 'red', red, '--', 'bash', '-c', install('red')], { env });
       await here.run(['start', '--domain', 'blue', blue, '--', '-p', 'use it'], { env });
       return (await shell('blue', 'cat ~/RAN-package')).stdout;
     };

@@ -24,7 +24,7 @@ export interface NetworkSpec {
   /** In CIDR form; the engine's default pools run out at 31 networks (S17). */
   subnet: string;
   labels: Readonly<Record<string, string>>;
-  /** Containers on it must not reach each other. */
+  /** Containers on it must reach neither each other nor those of other such networks. */
   isolateContainers: boolean;
 }
 
@@ -79,9 +79,16 @@ async function inspect(transport: Transport, idOrName: string): Promise<NetworkI
   return networkInfo(object(answer.json));
 }
 
+/** Docker keeps networks apart by itself; Podman only where it is told, although it calls the option unknown here. */
+const ISOLATION = {
+  docker: { 'com.docker.network.bridge.enable_icc': 'false' },
+  podman: { isolate: 'true' },
+} as const;
+
 async function create(transport: Transport, spec: NetworkSpec): Promise<NetworkResult> {
-  // Podman knows no such option, and its networks' containers always reach each other.
-  const isolated = spec.isolateContainers && (await transport.kind()) === 'docker';
+  // On one network Podman's containers always reach each other.
+  const kind = await transport.kind();
+  const isolated = spec.isolateContainers && kind === 'docker';
   const body = {
     Name: spec.name,
     Driver: 'bridge',
@@ -89,7 +96,7 @@ async function create(transport: Transport, spec: NetworkSpec): Promise<NetworkR
     CheckDuplicate: true,
     IPAM: { Driver: 'default', Config: [{ Subnet: spec.subnet }] },
     Labels: spec.labels,
-    Options: isolated ? { 'com.docker.network.bridge.enable_icc': 'false' } : {},
+    Options: spec.isolateContainers ? ISOLATION[kind] : {},
   };
   const answer = await transport.call({ method: 'POST', path: '/networks/create', body });
   const { status, message } = answer;
