@@ -26,6 +26,8 @@ export interface Transport {
   /** The socket is on this machine, so that this machine's limits and paths are the engine's. */
   readonly local: boolean;
   call(request: EngineRequest): Promise<EngineAnswer>;
+  /** As `call`, for what takes its time: resolves when the engine has begun to answer, so that it is at it. */
+  begin(request: EngineRequest): Promise<{ answer: Promise<EngineAnswer> }>;
   /** The answer as a stream, whatever its status. */
   open(request: EngineRequest): Promise<IncomingMessage>;
   /** Turns the connection into a raw two-way stream (attach, exec). */
@@ -99,9 +101,12 @@ export async function createTransport(
     address,
     local: endpoint.kind === 'unix',
     open,
-    async call(request) {
+    call: async (request) => (await transport.begin(request)).answer,
+    async begin(request) {
       const response = await open(request);
-      return answerOf(response.statusCode ?? 0, await textOf(response));
+      const answer = textOf(response).then((text) => answerOf(response.statusCode ?? 0, text));
+      answer.catch(() => undefined);
+      return { answer };
     },
     async upgrade(request) {
       // Until the connection is a stream, and no longer: what comes over it may take as long as it likes.

@@ -34,7 +34,7 @@ describe.each([
       ...overrides,
     });
     const streams = await containers.attach(id);
-    const exit = containers.waitForExit(id);
+    const { exit } = await containers.watchExit(id);
     expect(await containers.start(id)).toEqual({ outcome: 'started' });
     streams.stdin.end(input);
     const [stdout, stderr, { code }] = await Promise.all([

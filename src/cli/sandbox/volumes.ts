@@ -195,8 +195,7 @@ async function runToEnd<T>(
     const output = Promise.all([use(streams.stdout), textOf(streams.stderr)]);
     // What goes wrong with the output is thrown below, unless the start itself fails before.
     output.catch(() => undefined);
-    const exit = engine.containers.waitForExit(created.id);
-    exit.catch(() => undefined);
+    const { exit } = await engine.containers.watchExit(created.id);
     await engine.containers.start(created.id);
     const feeding = input === undefined ? Promise.resolve() : feed(streams.stdin, input);
     feeding.catch(() => undefined);

@@ -37,8 +37,11 @@ export interface ContainerClient {
    * @throws NoSuchNetworkError
    */
   attach(id: string): Promise<ProgramStreams>;
-  /** To be called before `start`; resolves when the container has ended. */
-  waitForExit(id: string): Promise<ContainerExit>;
+  /**
+   * To be called before `start`, and waited for: resolves when the engine watches, with what resolves when the container
+   * has ended. One that ends at once could otherwise be gone before the engine begins to watch it.
+   */
+  watchExit(id: string): Promise<{ exit: Promise<ContainerExit> }>;
   /** @throws TimeoutError when it is still there after `timeoutMs` */
   waitRemoved(id: string, timeoutMs: number): Promise<void>;
   /** By id or name; undefined when there is none. */
@@ -61,12 +64,7 @@ export function containerClient(transport: Transport): ContainerClient {
     create: (spec) => create(transport, spec),
     start: (id) => start(transport, id),
     attach: (id) => attach(transport, id),
-    async waitForExit(id) {
-      const answer = await call(waitRequest(id, 'next-exit', Number.POSITIVE_INFINITY));
-      if (answer.status !== 200) throw transport.failure(`cannot wait for container ${id}`, answer);
-      const { StatusCode, Error: error } = object(answer.json);
-      return { code: number(StatusCode), error: text(object(error).Message) || undefined };
-    },
+    watchExit: (id) => watchExit(transport, id),
     waitRemoved: (id, timeoutMs) => waitRemoved(transport, id, timeoutMs),
     async inspect(id) {
       const answer = await call({ method: 'GET', path: pathOf`/containers/${id}/json` });
@@ -170,6 +168,18 @@ async function start(transport: Transport, id: string): Promise<StartResult> {
   if (status === 409 || /marked for removal|removing|stopping/i.test(message))
     return { outcome: 'dying', message };
   throw transport.failure(`cannot start container ${id}`, answer);
+}
+
+async function watchExit(transport: Transport, id: string): Promise<{ exit: Promise<ContainerExit> }> {
+  const request = waitRequest(id, 'next-exit', Number.POSITIVE_INFINITY);
+  const { answer } = await transport.begin(request);
+  const exit = answer.then((ended) => {
+    if (ended.status !== 200) throw transport.failure(`cannot wait for container ${id}`, ended);
+    const { StatusCode, Error: error } = object(ended.json);
+    return { code: number(StatusCode), error: text(object(error).Message) || undefined };
+  });
+  exit.catch(() => undefined);
+  return { exit };
 }
 
 async function waitRemoved(transport: Transport, id: string, timeoutMs: number): Promise<void> {
