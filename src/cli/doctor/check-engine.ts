@@ -46,6 +46,13 @@ function isolation({ info }: Told): Row {
       'switch the host to cgroup v2',
     );
   }
+  if (info.networkBackend === 'netavark') {
+    return warning(
+      check,
+      `${detail}, seccomp; with netavark sandboxes may reach each other's ports after another one has ended`,
+      'network_backend = "cni" in containers.conf keeps them apart',
+    );
+  }
   return ok(check, `${detail}, seccomp`);
 }
 

@@ -28,7 +28,8 @@ export async function ensureNetwork(engine: Engine, sandbox: Sandbox): Promise<s
     // One that is being made is refused to others, and not listed yet.
     if (tries > 0) await sleep(PAUSE_MS + Math.random() * tries * PAUSE_MS);
     const before = await look();
-    if (before.id !== undefined && (await isKeptApart(engine, before.networks, before.id))) return before.id;
+    if (before.id !== undefined && !(await wasForgotten(engine, before.networks, before.id)))
+      return before.id;
     const taken = [...refused, ...before.networks.flatMap(({ subnets }) => subnets)];
     const [subnet] = subnetsOf(NETWORK_POOL, taken);
     if (subnet === undefined) {
@@ -37,7 +38,7 @@ export async function ensureNetwork(engine: Engine, sandbox: Sandbox): Promise<s
       cleared = true;
       continue;
     }
-    const labels = { ...domainLabels(sandbox, 'network'), [LABELS.apart]: 'true' };
+    const labels = domainLabels(sandbox, 'network');
     const { outcome } = await engine.networks.create({ name, subnet, labels, isolateContainers: true });
     if (outcome === 'pool-overlaps') refused.push(subnet);
     if (outcome !== 'created') continue;
@@ -53,13 +54,15 @@ export async function ensureNetwork(engine: Engine, sandbox: Sandbox): Promise<s
 }
 
 /**
- * Podman lets containers of one network reach those of another unless both were made to be kept apart. One of an older
- * version's that was not goes, and is made again, unless its sandbox still runs (rule 4).
+ * Podman may have forgotten of a network that is there that it is to be kept apart from others (src/engine/clients): one
+ * that an ended sandbox has left goes, to be made again. Not one that another start has just made.
  */
-async function isKeptApart(engine: Engine, networks: readonly NetworkInfo[], id: string): Promise<boolean> {
-  const { labels = {} } = networks.find((network) => network.id === id) ?? {};
-  if (labels[LABELS.role] !== 'network' || labels[LABELS.apart] !== undefined) return true;
-  return !(await engine.system.isPodman()) || (await engine.networks.remove(id)) === 'in-use';
+async function wasForgotten(engine: Engine, networks: readonly NetworkInfo[], id: string): Promise<boolean> {
+  const network = networks.find((each) => each.id === id);
+  if (network?.labels[LABELS.role] !== 'network' || !(await engine.system.isPodman())) return false;
+  const { systemTime } = await engine.system.info();
+  if (systemTime === undefined || !isOld(systemTime)(network)) return false;
+  return (await engine.networks.remove(id)) !== 'in-use';
 }
 
 /**

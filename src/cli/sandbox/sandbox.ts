@@ -10,8 +10,6 @@ export const LABELS = {
   project: 'pi-sandbox.project',
   alias: 'pi-sandbox.name',
   version: 'pi-sandbox.version',
-  /** On a network whose containers those of other networks cannot reach. */
-  apart: 'pi-sandbox.apart',
   /** The options that its container was made with, as JSON: what `restart` makes the next one with. */
   options: 'pi-sandbox.options',
 } as const;

@@ -45,11 +45,8 @@ export function networkClient(transport: Transport): NetworkClient {
   return {
     inspect: (idOrName) => inspect(transport, idOrName),
     async list(labels) {
-      const answer = await call({
-        method: 'GET',
-        path: '/networks',
-        query: { filters: labelFilters(labels) },
-      });
+      const path = (await transport.kind()) === 'podman' ? `${LIBPOD}/json` : '/networks';
+      const answer = await call({ method: 'GET', path, query: { filters: labelFilters(labels) } });
       if (answer.status !== 200) throw transport.failure('cannot list networks', answer);
       return objects(answer.json)
         .map(networkInfo)
@@ -72,14 +69,22 @@ export function networkClient(transport: Transport): NetworkClient {
   };
 }
 
+/**
+ * Podman's own way to look at networks. When it is asked in Docker's way, Podman 4.3 forgets until it reads its files
+ * again that they are to be kept apart, and containers that it starts meanwhile reach those of other networks.
+ */
+const LIBPOD = '/v4.0.0/libpod/networks';
+
 async function inspect(transport: Transport, idOrName: string): Promise<NetworkInfo | undefined> {
-  const answer = await transport.call({ method: 'GET', path: pathOf`/networks/${idOrName}` });
+  const own = (await transport.kind()) === 'podman';
+  const path = own ? `${LIBPOD}${pathOf`/${idOrName}`}/json` : pathOf`/networks/${idOrName}`;
+  const answer = await transport.call({ method: 'GET', path });
   if (answer.status === 404) return undefined;
   if (answer.status !== 200) throw transport.failure(`cannot inspect network ${idOrName}`, answer);
   return networkInfo(object(answer.json));
 }
 
-/** Docker keeps networks apart by itself; Podman only where it is told, although it calls the option unknown here. */
+/** What keeps containers apart: on one network of Docker's, which keeps networks apart anyway, and Podman's networks. */
 const ISOLATION = {
   docker: { 'com.docker.network.bridge.enable_icc': 'false' },
   podman: { isolate: 'true' },
@@ -109,12 +114,15 @@ async function create(transport: Transport, spec: NetworkSpec): Promise<NetworkR
   throw transport.failure(`cannot create network ${spec.name}`, answer);
 }
 
+/** In Docker's words or in Podman's own. */
 function networkInfo(row: Json): NetworkInfo {
   return {
-    id: text(row.Id),
-    name: text(row.Name),
-    labels: textMap(row.Labels),
-    subnets: objects(object(row.IPAM).Config).map((config) => text(config.Subnet)),
-    created: text(row.Created),
+    id: text(row.Id ?? row.id),
+    name: text(row.Name ?? row.name),
+    labels: textMap(row.Labels ?? row.labels),
+    subnets: objects(row.subnets ?? object(row.IPAM).Config).map(({ Subnet, subnet }) =>
+      text(Subnet ?? subnet),
+    ),
+    created: text(row.Created ?? row.created),
   };
 }

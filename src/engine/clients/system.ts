@@ -16,6 +16,8 @@ export interface EngineInfo {
   /** The engine's clock in milliseconds since 1970, as far as it tells. */
   systemTime: number | undefined;
   dataRoot: string;
+  /** What makes Podman's networks: `netavark` or `cni`; undefined on other engines. */
+  networkBackend: string | undefined;
 }
 
 export interface SystemClient {
@@ -29,9 +31,11 @@ export interface SystemClient {
 export function systemClient(transport: Transport): SystemClient {
   return {
     async info() {
-      const [info, version] = await Promise.all([
+      const isPodman = (await transport.kind()) === 'podman';
+      const [info, version, own] = await Promise.all([
         transport.call({ method: 'GET', path: '/info' }),
         transport.call({ method: 'GET', path: '/version' }),
+        isPodman ? transport.call({ method: 'GET', path: '/v4.0.0/libpod/info' }) : undefined,
       ]);
       if (info.status !== 200) throw transport.failure('cannot ask the engine about itself', info);
       const facts = object(info.json);
@@ -40,7 +44,7 @@ export function systemClient(transport: Transport): SystemClient {
       const systemTime = Date.parse(text(facts.SystemTime));
       return {
         name: text(facts.Name),
-        isPodman: (await transport.kind()) === 'podman',
+        isPodman,
         version: text(versions.Version),
         apiVersion: text(versions.ApiVersion),
         operatingSystem: text(facts.OperatingSystem),
@@ -52,6 +56,7 @@ export function systemClient(transport: Transport): SystemClient {
         securityOptions,
         systemTime: Number.isNaN(systemTime) ? undefined : systemTime,
         dataRoot: text(facts.DockerRootDir),
+        networkBackend: text(object(object(own?.json).host).networkBackend) || undefined,
       };
     },
     isPodman: async () => (await transport.kind()) === 'podman',

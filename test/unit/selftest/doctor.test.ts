@@ -27,6 +27,7 @@ const INFO: EngineScene['info'] = {
   securityOptions: ['name=seccomp,profile=default'],
   systemTime: undefined,
   dataRoot: '',
+  networkBackend: undefined,
 };
 
 function engineRows(info: Partial<EngineScene['info']>, clockAheadMs = 0): string[] {
@@ -88,6 +89,9 @@ describe('S16: doctor', () => {
     expect(engineRows({ version: '5.0.0', isPodman: true })[0]).toBe('engine ok');
     expect(engineRows({ securityOptions: [] })[1]).toBe('isolation problem');
     expect(engineRows({ rootless: true, cgroupVersion: '1' })[1]).toBe('isolation warning');
+    expect(engineRows({ isPodman: true, version: '5.0.0', networkBackend: 'netavark' })[1]).toBe(
+      'isolation warning',
+    );
     expect(engineRows({}, 2_500)[2]).toBe('clock problem');
     expect(engineRows({}, -2_500)[2]).toBe('clock problem');
     expect(engineRows({}, 1_900)[2]).toBe('clock ok');
