@@ -48,9 +48,10 @@ export function pastAgeOrCount(
   const isOld = ({ lastUse }: RunAge): boolean => now - lastUse > maxAgeDays * DAY_MS;
   const old = inactive.filter(isOld);
   const beyond = inactive.filter((run) => !isOld(run)).slice(maxRuns);
+  // The oldest first: whatever ends the prune early, the newer ones are left.
   return [
-    ...old.map(({ id }): Decision => ({ id, why: 'age' })),
-    ...beyond.map(({ id }): Decision => ({ id, why: 'count' })),
+    ...old.toReversed().map(({ id }): Decision => ({ id, why: 'age' })),
+    ...beyond.toReversed().map(({ id }): Decision => ({ id, why: 'count' })),
   ];
 }
 
