@@ -1,6 +1,6 @@
 /**
- * `npm run faults [-- --count N] [--seed S] [--only name,…] [--from K] [--crowd N] [--engine docker|podman]`: starts and
- * session history and agent directories under faults (docs/faults.md). Exit code 1 when a fault was not survived, or
+ * `npm run faults [-- --count N] [--seed S] [--only name,…] [--from K] [--crowd N] [--engine docker|podman]`: starts,
+ * session history, agent directories and work directories under faults (docs/faults.md). Exit code 1 when a fault was not survived, or
  * something was lost or left over.
  */
 import { randomBytes } from 'node:crypto';
@@ -13,17 +13,21 @@ import {
 import { AGENT_DIR_FAULTS } from '../test/faults/cases/agent-dir.ts';
 import { HISTORY_FAULTS } from '../test/faults/cases/history.ts';
 import { START_FAULTS } from '../test/faults/cases/index.ts';
+import { WORK_FAULTS } from '../test/faults/cases/work.ts';
 import { START_INSPECTION } from '../test/faults/checker.ts';
 import type { FaultCase, Inspection } from '../test/faults/fault-case.ts';
 import { HISTORY_INSPECTION, type HistoryWorld, openHistoryWorld } from '../test/faults/history/world.ts';
 import { tableOf } from '../test/faults/report.ts';
 import { runCase, type Tally } from '../test/faults/run-case.ts';
+import { openWorkWorld, WORK_INSPECTION, type WorkWorld } from '../test/faults/work/world.ts';
 import { openWorld, type World } from '../test/faults/world.ts';
 import setup from '../test/setup/e2e-global.ts';
 import type { E2e } from '../test/setup/scene.ts';
 
 const CROWD = 20;
-const NAMES = [...START_FAULTS, ...HISTORY_FAULTS, ...AGENT_DIR_FAULTS].map(({ name }) => name);
+const NAMES = [...START_FAULTS, ...HISTORY_FAULTS, ...AGENT_DIR_FAULTS, ...WORK_FAULTS].map(
+  ({ name }) => name,
+);
 
 const { values } = parseArgs({
   options: {
@@ -53,12 +57,14 @@ let scene: E2e | undefined;
 let world: World | undefined;
 let historyWorld: HistoryWorld | undefined;
 let agentDirWorld: AgentDirWorld | undefined;
+let workWorld: WorkWorld | undefined;
 let tearDown = async (): Promise<void> => undefined;
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 say(`faults: ${engine}, seed ${values.seed}`);
 const ofStarts: Tally[] = [];
 const ofHistory: Tally[] = [];
 const ofAgentDir: Tally[] = [];
+const ofWork: Tally[] = [];
 let ending: Promise<never> | undefined;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
@@ -76,6 +82,11 @@ try {
     agentDirWorld = openAgentDirWorld();
     ofAgentDir.push(await tryCase(agentDirWorld, AGENT_DIR_INSPECTION, fault));
     agentDirWorld.close();
+  }
+  for (const fault of WORK_FAULTS.filter(({ name }) => wanted.includes(name))) {
+    workWorld = openWorkWorld();
+    ofWork.push(await tryCase(workWorld, WORK_INSPECTION, fault));
+    workWorld.close();
   }
   const starts = START_FAULTS.filter(({ name }) => wanted.includes(name));
   const provide = (_name: string, value: E2e): void => {
@@ -95,7 +106,9 @@ try {
   await end(1);
 }
 await end(
-  [...ofStarts, ...ofHistory, ...ofAgentDir].every(({ tried, survived }) => tried === survived) ? 0 : 1,
+  [...ofStarts, ...ofHistory, ...ofAgentDir, ...ofWork].every(({ tried, survived }) => tried === survived)
+    ? 0
+    : 1,
 );
 
 async function tryCase<W>(within: W, inspection: Inspection<W>, fault: FaultCase<W>): Promise<Tally> {
@@ -118,6 +131,7 @@ function end(code: number): Promise<never> {
 async function endOnce(code: number): Promise<never> {
   historyWorld?.close();
   agentDirWorld?.close();
+  workWorld?.close();
   await world?.close().catch((error: unknown) => say(String(error)));
   await tearDown().catch((error: unknown) => say(String(error)));
   if (ofStarts.length > 0) {
@@ -125,6 +139,7 @@ async function endOnce(code: number): Promise<never> {
     process.stdout.write(`\n${tableOf(ofStarts, kinds)}\n`);
   }
   if (ofAgentDir.length > 0) process.stdout.write(`\n${tableOf(ofAgentDir, AGENT_DIR_INSPECTION.kinds)}\n`);
+  if (ofWork.length > 0) process.stdout.write(`\n${tableOf(ofWork, WORK_INSPECTION.kinds)}\n`);
   if (ofHistory.length > 0) process.stdout.write(`\n${tableOf(ofHistory, HISTORY_INSPECTION.kinds)}\n`);
   process.stdout.write(`\n${engine}, seed ${values.seed}\n`);
   process.exit(code);

@@ -29,6 +29,8 @@ const SCRIPTS = {
   swapper: 'history/swapper',
   writer: 'history/writer',
   'agent-dir': 'agent-dir/driver',
+  work: 'work/driver',
+  crowd: 'work/crowd',
 } as const;
 type ChildName = keyof typeof SCRIPTS;
 

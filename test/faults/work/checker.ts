@@ -28,7 +28,7 @@ export function check(root: string, journals: string, maxRuns: number, maxBytes:
       for (const run of checkTenant(root, place, found, maxRuns, maxBytes)) present.add(run);
     }
   }
-  const logged = readLog(join(root, '.pi-work'));
+  const logged = logOf(join(root, '.pi-work'));
   for (const path of acquired) {
     const run = path.slice(root.length + 1);
     if (!present.has(run) && !logged.has(run))
@@ -99,13 +99,14 @@ function readJournals(directory: string, found: Found): Set<string> {
   for (const name of namesIn(directory)) {
     for (const line of linesOf(join(directory, name))) {
       if (typeof line.acquired === 'string') acquired.add(line.acquired);
-      else found.wrong.push(`${name}: ${JSON.stringify(line)}`);
+      else if (line.busy === undefined) found.wrong.push(`${name}: ${JSON.stringify(line)}`);
     }
   }
   return acquired;
 }
 
-function readLog(own: string): Set<string> {
+/** The runs whose removal the log announces. */
+export function logOf(own: string): Set<string> {
   const removed = new Set<string>();
   for (const name of namesIn(own).filter((file) => file.startsWith('deletions.log'))) {
     for (const { event, run } of linesOf(join(own, name))) if (event === 'removing') removed.add(String(run));
