@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { put, temporaryDirectory } from '../../setup/package-fixture.ts';
 import { piCli } from '../../setup/pi.ts';
 
@@ -253,7 +253,7 @@ describe('the pi launcher', () => {
     put(
       own.root,
       'node',
-      '#!/bin/sh\n[ "$PI_SANDBOX_TURN_FD" = 9 ] || exit 3\nsleep 0.4\nexec 9>&-\necho read\nsleep 5\n',
+      '#!/bin/sh\n: >"$0.started"\n[ "$PI_SANDBOX_TURN_FD" = 9 ] || exit 3\nsleep 0.4\nexec 9>&-\necho read\nsleep 5\n',
       0o755,
     );
     const first = spawn(join(own.root, 'pi'), [], { env: own.env, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -265,7 +265,7 @@ describe('the pi launcher', () => {
         resolve();
       }),
     );
-    await new Promise((resolve) => setTimeout(resolve, 150));
+    await vi.waitFor(() => expect(existsSync(join(own.root, 'node.started'))).toBe(true), 10_000);
     put(own.root, 'node', '#!/bin/sh\nexit 0\n', 0o755);
     const second = spawn(join(own.root, 'pi'), [], { env: own.env, stdio: 'ignore' });
     const secondEnds = ending(second).then(() => order.push('second starts'));
