@@ -10,9 +10,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { piCli } from '../../setup/pi.ts';
 import { builtLibrary } from '../../setup/work-library.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
@@ -113,6 +114,26 @@ describe('the exported library', () => {
     },
     60_000,
   );
+
+  it('W3: takes the object that pi hands to an extension', () => {
+    const file = join(directory, 'extension.ts');
+    writeFileSync(
+      file,
+      `import type { ExtensionAPI } from '@earendil-works/pi-coding-agent';
+       import { getStorage } from 'pi-sandbox/work';
+       export default (pi: ExtensionAPI): string => getStorage('mine', pi).stateDir;`,
+    );
+    mkdirSync(join(directory, 'node_modules/@earendil-works'), { recursive: true });
+    const pi = resolve(dirname(piCli()), '../..');
+    symlinkSync(pi, join(directory, 'node_modules/@earendil-works/pi-coding-agent'));
+    const program = ts.createProgram([file], {
+      ...{ module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext },
+      ...{ target: ts.ScriptTarget.ES2024, strict: true, noEmit: true, skipLibCheck: true, types: ['node'] },
+      typeRoots: [join(directory, 'node_modules/@types')],
+    });
+    const problems = program.getSemanticDiagnostics(program.getSourceFile(file));
+    expect(problems.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '))).toEqual([]);
+  }, 90_000);
 
   it('W3: is what the package exports', () => {
     const ours = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).exports['./work'];
