@@ -9,6 +9,7 @@ import { devcontainer } from '../bench/rows/devcontainer.ts';
 import { help } from '../bench/rows/help.ts';
 import { listing, migration } from '../bench/rows/history.ts';
 import { coldStart, warmStart } from '../bench/rows/start.ts';
+import { acquire, prune } from '../bench/rows/work.ts';
 import { openWorld } from '../bench/world.ts';
 
 const MAKERS: Record<string, RowMaker> = {
@@ -18,6 +19,8 @@ const MAKERS: Record<string, RowMaker> = {
   B4: help,
   B9: listing,
   B10: migration,
+  B15: acquire,
+  B16: prune,
 };
 /** Fewer say little on a machine that does other things too. */
 const MIN_PAIRS = 7;

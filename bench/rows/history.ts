@@ -2,7 +2,7 @@
 import { chownSync, cpSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { generateHistory } from '../../test/setup/history-generator.ts';
-import { run } from '../commands.ts';
+import { box } from '../box.ts';
 import type { Row, RowMaker, Side } from '../row.ts';
 import type { BenchWorld } from '../world.ts';
 
@@ -13,21 +13,6 @@ const PRUNE = { version: 1, verb: 'prune', retention: RETENTION, dryRun: true };
 const NOW = new Date();
 const FULL = process.env.BENCH_FULL === '1';
 const MANY = 100_000;
-
-/** A container in which both sides run, with the scratch directory at /b; it ends with the world, by its label. */
-async function box(world: BenchWorld): Promise<(script: string) => Promise<number>> {
-  const image = (await world.output(world.piSandbox('image', 'status', '--json'))).trim();
-  const { name } = JSON.parse(image);
-  const words = ['run', '-d', '--label', 'pi-sandbox.prefix=bench-', '--user', '0:0', '--network', 'none'];
-  const sleep = ['--entrypoint', '/bin/sleep', '-v', `${world.scratch}:/b`, String(name), 'infinity'];
-  const id = (await world.output(world.docker(...words, ...sleep))).trim();
-  return async (script) => {
-    // Inside, so that the engine's own time is in neither side.
-    const timed = `set -e; a=$(date +%s%N); ${script}; b=$(date +%s%N); echo "$((b - a))"`;
-    const { output } = await run(world.docker('exec', id, 'sh', '-c', timed), world.signal, 600_000);
-    return Number(output.trim().split('\n').at(-1)) / 1e6;
-  };
-}
 
 /** As it is when every start prunes: of a thousand Sessions, one is older than the retention and has to be looked into. */
 const PRUNED = 3;

@@ -42,35 +42,25 @@ describe('a lease', () => {
 
   it('W5: is not held by a child that lives on after its holder', async () => {
     const scene = makeScene();
+    // Each says a word when it is there, and ends by itself.
+    const child = join(scene.outside, 'child.mjs');
+    writeFileSync(child, `process.send?.('here'); setTimeout(() => process.exit(), 6_000);`);
     const code = `
-      import { fork, spawn } from 'node:child_process';
+      const { fork, spawn } = await import('node:child_process');
       ${HOLD.replace(
-        'console.log',
+        'console.log(run.path)',
         `
-      const children = [
-        spawn('sleep', ['30'], { detached: true, stdio: 'ignore' }),
-        fork('-e', ['setInterval(() => {}, 1000)'], { execArgv: [], detached: true, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] }),
-      ];
-      console.log(children.map((child) => child.pid).join(' '));
-      console.log`,
+      const forked = fork(args[1], { detached: true, execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+      await new Promise((resolve) => forked.once('message', resolve));
+      const spawned = spawn('sleep', ['6'], { detached: true, stdio: 'ignore' });
+      console.log([forked.pid, spawned.pid].join(' '))`,
       )}`;
-    const holder = worker(code, scene.root);
+    const holder = worker(code, scene.root, child);
     const children = (await holder.line()).split(' ').map(Number);
-    await holder.line();
     await holder.kill();
-    try {
-      await scene.prune({ maxRuns: 0 });
-      expect(scene.runs()).toEqual([]);
-      expect(process.kill(children[0] ?? 0, 0)).toBe(true);
-    } finally {
-      for (const pid of children) {
-        try {
-          process.kill(pid, 'SIGKILL');
-        } catch {
-          // Ended by itself.
-        }
-      }
-    }
+    await scene.prune({ maxRuns: 0 });
+    expect(scene.runs()).toEqual([]);
+    for (const pid of children) expect(process.kill(pid, 0)).toBe(true);
   });
 
   it('W5: of a dead process does not stay beside those of a name that many use', async () => {
