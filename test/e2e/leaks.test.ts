@@ -151,7 +151,7 @@ describe.each(ENGINES)('S5: what a domain says stays in it, on %s', (kind) => {
       const closed = new Promise((settle) => child.once('close', settle));
       child.stdin.end();
       await eventually('the turn', async () =>
-        (await processesOf(here, container)).some((line) => line.includes(nap)),
+        (await processesOf(here, container)).some((line) => line.trim() === nap),
       );
       await here.engine.command(end);
       await closed;
