@@ -9,10 +9,11 @@ import {
   readlinkSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { cacheLinks, pathsOf, signInLinks } from '../../../src/agent-dir/index.ts';
+import { cacheLinks, pathsOf, rootFile, signInLinks } from '../../../src/agent-dir/index.ts';
 import { buildHome } from '../../../src/container/setup/home.ts';
 import { placeLink } from '../../../src/container/setup/place-link.ts';
 import { prepareSharedState } from '../../../src/container/setup/shared-state.ts';
@@ -166,6 +167,32 @@ describe('what a start makes in the shared volume', () => {
     writeFileSync(`${roots.shared}/.config`, 'a file');
     expect((await prepareSharedState(roots, [])).problems).toEqual([]);
     expect(readFileSync(`${roots.shared}/.config.shared`, 'utf8')).toBe('a file');
+  });
+
+  it('S4: what no pi could take for a login is put aside or mended, and said', async () => {
+    const plants: [string, (path: string) => void, string][] = [
+      ['a folder', (path) => mkdirSync(path), 'it is now auth.json.shared'],
+      [
+        'one of gigabytes',
+        (path) => {
+          writeFileSync(path, '');
+          truncateSync(path, 2 ** 33);
+        },
+        'it is now auth.json.shared',
+      ],
+      ['one that nobody may read', (path) => writeFileSync(path, '{}', { mode: 0 }), 'can again'],
+    ];
+    for (const [what, plant, said] of plants) {
+      const roots = makeRoots();
+      const { sharedAgent } = pathsOf(roots);
+      mkdirSync(sharedAgent, { recursive: true });
+      const login = rootFile(sharedAgent, 'auth.json');
+      plant(login);
+      expect((await prepareSharedState(roots, [])).problems, what).toEqual([expect.stringContaining(said)]);
+      const facts = lstatSync(login, { throwIfNoEntry: false });
+      expect(facts === undefined || (facts.isFile() && (facts.mode & 0o600) === 0o600), what).toBe(true);
+      expect((await prepareSharedState(roots, [])).problems).toEqual([]);
+    }
   });
 
   it('S3: a lock that another domain holds is waited for with a bound, and the start goes on', async () => {
