@@ -199,14 +199,16 @@ function openLockFile(path: string, flags: number): number {
     const reason = hasCode(error, 'ELOOP') ? new OperationError('it is a link') : error;
     throw new FileError('open lock', path, reason);
   }
-  const stat = fstatSync(fd);
-  if (!stat.isFile()) {
+  try {
+    const stat = fstatSync(fd);
+    if (!stat.isFile()) throw new OperationError('it is not a regular file');
+    const isOurs = stat.nlink === 1 && stat.uid === process.getuid?.();
+    if (stat.size === 0 && (stat.mode & 0o777) !== 0o600 && isOurs) fchmodSync(fd, 0o600);
+    return fd;
+  } catch (error) {
     closeSync(fd);
-    throw new FileError('open lock', path, new OperationError('it is not a regular file'));
+    throw new FileError('open lock', path, error);
   }
-  const isOurs = stat.nlink === 1 && stat.uid === process.getuid?.();
-  if (stat.size === 0 && (stat.mode & 0o777) !== 0o600 && isOurs) fchmodSync(fd, 0o600);
-  return fd;
 }
 
 function isSameFile(fd: number, path: string): boolean {

@@ -3,7 +3,17 @@
  * for their owner (rule 3). Each is reached through its open parent, and no link is followed.
  */
 import { isUtf8 } from 'node:buffer';
-import { chmodSync, closeSync, constants, fchmodSync, opendirSync, openSync, renameSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  lstatSync,
+  opendirSync,
+  openSync,
+  renameSync,
+  type Stats,
+} from 'node:fs';
 import { type DirectoryHandle, rawAt } from './directory-handle.ts';
 import { FileError } from './file-error.ts';
 
@@ -37,6 +47,15 @@ export function* undecodableEntries(
     }
   } catch (error) {
     throw error instanceof FileError ? error : new FileError('read directory', directory.path, error);
+  }
+}
+
+/** As `statChild` of directory-entries.ts, for such a name. */
+export function statUndecodable(directory: DirectoryHandle, name: Buffer): Stats | undefined {
+  try {
+    return lstatSync(rawAt(directory, name), { throwIfNoEntry: false });
+  } catch (error) {
+    throw new FileError('look at an entry of', directory.path, error);
   }
 }
 

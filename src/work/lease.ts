@@ -4,12 +4,12 @@
  * in use, and a holder in another container counts.
  */
 import { hostname } from 'node:os';
-import { entriesOf, statChild, unlinkChild } from '../lib/directory-entries.ts';
+import { entriesOf, unlinkChild } from '../lib/directory-entries.ts';
 import { type DirectoryHandle, makeChildDirectory, openChildDirectory } from '../lib/directory-handle.ts';
 import { hasCode, messageOf } from '../lib/errors.ts';
 import type { RandomSource } from '../lib/ids.ts';
 import { isHeld, type KernelLock, takeLock, tryLock } from '../lib/kernel-lock.ts';
-import { type LockRecord, readLockRecord } from '../lib/lock-record.ts';
+import { type LockRecord, mayBeLockRecord, readLockRecord } from '../lib/lock-record.ts';
 import { isMarker, LEASES, markerName } from './layout.ts';
 import { ifThere } from './places.ts';
 
@@ -123,16 +123,12 @@ function stateOf(
   try {
     const path = leases.at(name);
     if (isHeld(path)) return { record: readLockRecord(path) ?? UNKNOWN };
-    return isOurs(leases, name) ? 'dead' : { reason: 'its content is no lease' };
+    // A crash or a full disk may have taken a part of it.
+    return mayBeLockRecord(path) ? 'dead' : { reason: 'its content is no lease' };
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return 'dead';
     return { reason: messageOf(error) };
   }
-}
-
-/** An empty one lost its record to a full disk or a crash. A record that is there is whole, for it is one write. */
-function isOurs(leases: DirectoryHandle, name: string): boolean {
-  return statChild(leases, name)?.size === 0 || readLockRecord(leases.at(name)) !== undefined;
 }
 
 /**

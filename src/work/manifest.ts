@@ -1,5 +1,6 @@
 /** `.pi-work-run.json`: what makes a directory a run of ours, and says when it was last used (W4, W7). */
 import { closeSync, constants, fsyncSync, futimesSync, readSync, type Stats, writeSync } from 'node:fs';
+import { join } from 'node:path';
 import * as z from 'zod/mini';
 import { statChild } from '../lib/directory-entries.ts';
 import { type DirectoryHandle, openChildFile } from '../lib/directory-handle.ts';
@@ -108,6 +109,8 @@ function readWhole(run: DirectoryHandle, seen: Stats): string | undefined {
     const buffer = Buffer.allocUnsafe(MAX_BYTES + 1);
     const length = readSync(fd, buffer, 0, buffer.length, 0);
     return length > MAX_BYTES ? undefined : buffer.toString('utf8', 0, length);
+  } catch (error) {
+    throw new FileError('read', join(run.path, MANIFEST), error);
   } finally {
     closeSync(fd);
   }

@@ -1,9 +1,8 @@
 /** How large runs are, without one run's size keeping the others from being measured (W7). */
-import { lstatSync } from 'node:fs';
 import { entriesOf, statChild } from '../lib/directory-entries.ts';
-import { type DirectoryHandle, MountPointError, openChildDirectory, rawAt } from '../lib/directory-handle.ts';
+import { type DirectoryHandle, MountPointError, openChildDirectory } from '../lib/directory-handle.ts';
 import { hasCode, PiSandboxError } from '../lib/errors.ts';
-import { isUndecodable, undecodableEntries } from '../lib/stubborn-entries.ts';
+import { isUndecodable, statUndecodable, undecodableEntries } from '../lib/stubborn-entries.ts';
 import type { turns } from '../lib/turns.ts';
 import { diskBytes } from './delete-tree.ts';
 
@@ -62,7 +61,7 @@ function* measureEntries(walk: Walk, directory: DirectoryHandle, depth: number):
   }
   if (!undecodable) return;
   for (const { name, isDirectory } of undecodableEntries(directory)) {
-    walk.bytes += diskBytes(lstatSync(rawAt(directory, name), { throwIfNoEntry: false }));
+    walk.bytes += diskBytes(statUndecodable(directory, name));
     if (isDirectory) yield* measureBelow(walk, directory, name, depth + 1);
   }
 }

@@ -1,5 +1,4 @@
 /** Opening what lies between the work root and a run: through handles, and below the root through no link (W1). */
-import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeStateDirectory } from '../lib/atomic-file.ts';
 import { statChild } from '../lib/directory-entries.ts';
@@ -22,7 +21,9 @@ export function openRoot(path: string): DirectoryHandle | undefined {
 /** Opens the work root, and makes it and what is above it where it is missing. */
 export async function makeRoot(path: string): Promise<DirectoryHandle> {
   requirePlatform();
-  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) await makeStateDirectory(path);
+  const there = ifThere(() => openDirectory(path));
+  if (there) return there;
+  await makeStateDirectory(path);
   return openDirectory(path);
 }
 

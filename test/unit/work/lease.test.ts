@@ -92,10 +92,25 @@ describe('a lease', () => {
     expect(report.problems.items).toMatchObject([{ path: `${CATEGORY}/${TENANT}/r`, kind: 'lease' }]);
   });
 
-  it('W5: a marker that lost its record to a crash or a full disk is a dead one’s', async () => {
+  it.each(['', '{"p', '{"pid":12,"host":"a', '\0\0\0\0'])(
+    'W5: a marker of which a crash or a full disk left %j is a dead one’s',
+    async (content) => {
+      const scene = makeScene();
+      writeFileSync(join(await scene.run('r', { days: 90 }), '.leases', MARKER), content);
+      await scene.prune();
+      expect(scene.runs()).toEqual([]);
+    },
+  );
+
+  it('W5: one that is held counts, whatever is left of its record', async () => {
     const scene = makeScene();
-    writeFileSync(join(await scene.run('r', { days: 90 }), '.leases', MARKER), '');
-    await scene.prune();
-    expect(scene.runs()).toEqual([]);
+    const run = await acquireRun(scene.root, REQUEST);
+    const [marker = ''] = readdirSync(join(run.path, '.leases'));
+    for (const content of ['', '{"pid":', 'garbage']) {
+      writeFileSync(join(run.path, '.leases', marker), content);
+      await scene.prune({ maxRuns: 0 });
+      expect(scene.runs(), content).toEqual(['r']);
+    }
+    await run.release();
   });
 });
