@@ -84,6 +84,11 @@ export function sessionsDir(agentDir: AgentDir): string {
   return place(agentDir, ['sessions']);
 }
 
+/** Conversations of jobs, one directory for a project (J4). */
+export function jobSessionsDir(agentDir: AgentDir, project: string): string {
+  return place(agentDir, ['multi-agent-sessions', project]);
+}
+
 /** Where pi installs packages from npm. */
 export function npmDir(agentDir: AgentDir): string {
   return place(agentDir, ['npm']);

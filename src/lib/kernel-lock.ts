@@ -35,6 +35,14 @@ export interface KernelLock {
   release(): void;
 }
 
+/** A lock that can go on in another process. */
+export interface FileLock extends KernelLock {
+  /** For `stdio` of a child that shall hold the lock on: it belongs to the open file, which both then have (J2). */
+  readonly fd: number;
+  /** Closes the file without unlocking it: a child that was given it holds the lock alone from now on. */
+  leaveToChild(): void;
+}
+
 /** Bytes of a lock file, which need not exist. A length of 0 is all from the offset on. */
 export interface LockRange {
   readonly offset: number;
@@ -76,7 +84,7 @@ export class LockTakenError extends OperationError {
 export function tryLock(
   path: string,
   { record, range = WHOLE, borrowed = false }: LockOptions = {},
-): KernelLock | undefined {
+): FileLock | undefined {
   for (let attempt = 0; attempt < MAX_REPLACEMENTS; attempt++) {
     const fd = openLockFile(path, borrowed ? constants.O_RDWR : constants.O_RDWR | constants.O_CREAT);
     try {
@@ -107,7 +115,7 @@ export function tryLock(
 export async function takeLock(
   path: string,
   options: LockOptions & { waitMs?: number; clock?: Clock; signal?: AbortSignal } = {},
-): Promise<KernelLock> {
+): Promise<FileLock> {
   const { waitMs = TAKE_MS, clock = systemClock, signal } = options;
   const lock = await retryUntil(() => tryLock(path, options), {
     deadlineMs: waitMs,
@@ -232,15 +240,21 @@ function writeRecord(fd: number, record: LockRecord | undefined): void {
   }
 }
 
-function heldLock(path: string, fd: number): KernelLock {
+/**
+ * A lock that the process which started this one took, and handed over as an open file. A child of ours does not get it
+ * in turn: Node closes inherited files in its children.
+ */
+export function inheritedLock(path: string, fd: number): FileLock {
+  return heldLock(path, fd);
+}
+
+function heldLock(path: string, fd: number): FileLock {
   let held = true;
-  return {
-    path,
-    release() {
-      if (!held) return;
-      held = false;
-      native().unlock(fd);
-      closeSync(fd);
-    },
+  const close = (unlock: boolean): void => {
+    if (!held) return;
+    held = false;
+    if (unlock) native().unlock(fd);
+    closeSync(fd);
   };
+  return { path, fd, release: () => close(true), leaveToChild: () => close(false) };
 }

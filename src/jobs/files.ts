@@ -1,0 +1,86 @@
+/** The files of a job beside `job.json` (J2): their names, their bounds, and how each is read and written. */
+import { unlink } from 'node:fs/promises';
+import { writeFileAtomic } from '../lib/atomic-file.ts';
+import { readRegularFile } from '../lib/bounded-read.ts';
+import { hasCode, LimitError } from '../lib/errors.ts';
+import { FileError } from '../lib/file-error.ts';
+import type { JobDirectory } from './places.ts';
+
+/** Held by the runner as long as it lives, and by nothing that it starts. */
+export const LOCK_FILE = 'lock';
+
+/** Small files that are whole or absent. */
+const SMALL_FILES = [
+  'status',
+  'started_at',
+  'ended_at',
+  'runs',
+  'exit_code',
+  'model',
+  'reason',
+  'usage.json',
+] as const;
+/** Texts without a small bound: what was asked, and what came of it. */
+const TEXT_FILES = ['prompt.txt', 'system-prompt.md', 'append-prompt.md', 'output.txt'] as const;
+/** Logs, appended to. */
+const LOG_FILES = ['stderr.txt', 'progress.log', 'runner.log'] as const;
+
+export type SmallFile = (typeof SMALL_FILES)[number];
+export type TextFile = (typeof TEXT_FILES)[number];
+export type LogFile = (typeof LOG_FILES)[number];
+export type JobFile = SmallFile | TextFile | LogFile;
+
+/** What the next run clears before anything else: so these always tell of the latest one (J2). */
+export const CLEARED_BY_A_RUN = [
+  'exit_code',
+  'ended_at',
+  'reason',
+  'output.txt',
+  'model',
+  'stderr.txt',
+  'runner.log',
+] as const satisfies readonly JobFile[];
+
+const SMALL_BYTES = 64 * 1_024;
+/** As much as one line of pi's may have. */
+const TEXT_BYTES = 16 * 1_024 * 1_024;
+
+export function jobFile(directory: JobDirectory, name: JobFile | typeof LOCK_FILE): string {
+  return `${directory}/${name}`;
+}
+
+/** A small file's content without its line end; undefined where there is none. @throws FileError, LimitError */
+export async function readSmall(directory: JobDirectory, name: SmallFile): Promise<string | undefined> {
+  const bytes = await readRegularFile(jobFile(directory, name), { maxBytes: SMALL_BYTES });
+  return bytes?.toString('utf8').replace(/\n$/, '');
+}
+
+/** A text, as it was given. @throws FileError, LimitError */
+export async function readText(directory: JobDirectory, name: TextFile): Promise<string | undefined> {
+  const bytes = await readRegularFile(jobFile(directory, name), { maxBytes: TEXT_BYTES });
+  return bytes?.toString('utf8');
+}
+
+/** @throws FileError */
+export function writeSmall(directory: JobDirectory, name: SmallFile, value: string): Promise<void> {
+  return writeFileAtomic(jobFile(directory, name), `${value}\n`);
+}
+
+/** @throws FileError; LimitError for what no reader would take */
+export async function writeText(directory: JobDirectory, name: TextFile, text: string): Promise<void> {
+  const bytes = Buffer.from(text, 'utf8');
+  if (bytes.length > TEXT_BYTES) {
+    throw new LimitError(`${name} would have ${bytes.length} bytes; ${TEXT_BYTES} is the most`);
+  }
+  await writeFileAtomic(jobFile(directory, name), bytes);
+}
+
+/** Takes a file away; that it is not there is as good. @throws FileError */
+export async function clearFile(directory: JobDirectory, name: JobFile): Promise<void> {
+  const path = jobFile(directory, name);
+  try {
+    await unlink(path);
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw new FileError('remove', path, error);
+  }
+}
