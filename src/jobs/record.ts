@@ -31,6 +31,8 @@ function makeSchemas() {
       parentJob: nullable,
       /** 0 for a job that a person started. */
       depth: z.int().check(z.gte(0)),
+      /** An agent of this depth or more, below this job, starts none; a profile may have lowered it (J7, J8). */
+      maxDepth: z.int().check(z.gte(0)),
       runMode: z.enum(['background', 'foreground']),
       /** Of each run; 0 is none. */
       timeoutSeconds: z.number().check(z.gte(0)),
