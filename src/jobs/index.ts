@@ -1,4 +1,5 @@
 export * from './control/protocol.ts';
+export * from './control/socket-path.ts';
 export * from './files.ts';
 export type { HeldJob } from './held-job.ts';
 export * from './names.ts';
