@@ -33,7 +33,13 @@ async function agent(comment: string): Promise<{ socket: string; key: string }> 
 }
 
 const home = () => here.env.HOME ?? '';
-const relayProcesses = () => spawnSync('pgrep', ['-f', `__relay ${here.configDirectory}`]).stdout.toString();
+/** Of this installation: another file's run beside these. */
+const relayProcesses = (): number[] => {
+  const { stdout } = spawnSync('pgrep', ['-f', `__relay ${here.configDirectory}`]);
+  return stdout.toString().split('\n').filter(Boolean).map(Number);
+};
+const relaysAre = (count: number) =>
+  eventually(`${count} relay processes`, async () => relayProcesses().length === count);
 const ask = (host: string) =>
   `printf 'protocol=https\\nhost=${host}\\n\\n' | GIT_TERMINAL_PROMPT=0 git credential fill`;
 
@@ -151,12 +157,14 @@ describe('S10: credentials of the user, by relay', () => {
   });
 
   it('S10: a relay that was killed is there again with the next program, as it was', async () => {
-    for (const pid of relayProcesses().trim().split('\n')) process.kill(Number(pid), 'SIGKILL');
+    await relaysAre(2);
+    for (const pid of relayProcesses()) process.kill(pid, 'SIGKILL');
+    await relaysAre(0);
     const script = `ssh-add -l; ${ask('other.example')}`;
     const result = await here.run(['shell', project, '--', 'bash', '-c', script]);
     expect(result.stdout).toContain('kept');
     expect(result.stdout).toContain('password=s3cret\n');
-    expect(relayProcesses().trim().split('\n')).toHaveLength(2);
+    expect(relayProcesses()).toHaveLength(2);
   });
 
   it('S10: a start that joins without the option leaves commits signed', async () => {
@@ -203,15 +211,14 @@ describe('S10: credentials of the user, by relay', () => {
     const list = () => here.run(['shell', both, '--ssh-agent', '--', 'ssh-add', '-l'], { env });
     for (const { stdout } of await Promise.all([list(), list()])) expect(stdout).toContain('kept');
     // The two of the other sandbox, and one more as soon as the second has seen that it is not needed.
-    const processes = async () => relayProcesses().trim().split('\n').length === 3;
-    await eventually('one process for both', processes);
+    await relaysAre(3);
     await here.run(['stop', both]);
   });
 
   it('S10: both end with the sandbox and leave nothing', async () => {
-    await eventually('the end of others', async () => relayProcesses().trim().split('\n').length === 2);
+    await relaysAre(2);
     await here.run(['stop', project]);
-    await eventually('the end of the relays', async () => relayProcesses() === '');
+    await relaysAre(0);
     expect(readdirSync(join(here.configDirectory, 'relays'))).toEqual([]);
   });
 

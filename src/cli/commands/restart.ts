@@ -37,7 +37,7 @@ export async function restart(word: string | undefined, options: RestartOptions)
     const failure = await stopOne(engine, sandbox, options.time, { quiet: true });
     if (failure !== undefined) throw new OperationError(failure, { hint: 'pi-sandbox stop it, then start' });
     const { connection } = await openSandbox(prepared.plan);
-    await relayServices(prepared, options.engine);
+    await relayServices(prepared, options.engine, new Set());
     connection.onFrame((frame) => {
       if (frame.type === 'exited') connection.destroy();
     });

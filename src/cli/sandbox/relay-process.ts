@@ -36,12 +36,15 @@ export interface RelayedSandbox {
   readonly engine: Engine;
   /** `--engine`, as it was given. */
   readonly chosen: string | undefined;
+  /** Whose processes this command has started already: until one has its lock, it looks as if nobody served. */
+  readonly started: Set<string>;
 }
 
 /** Makes sure that a relay process serves this to the sandbox, and that it serves what was asked for last. */
 export async function ensureRelay(sandbox: RelayedSandbox, offer: ServiceOffer): Promise<void> {
   const { directory, container, name, engine } = sandbox;
   const state = { container, sandbox: name, engine: engine.address, ...offer };
+  if (sandbox.started.has(relayFile(directory, state))) return;
   startRelay(sandbox, await writeRelayState(directory, state));
 }
 
@@ -55,10 +58,11 @@ export async function continueRelay(sandbox: RelayedSandbox, before: RelayState)
     return ensureRelay(sandbox, { service, agentSocket, hosts });
   }
   const file = relayFile(sandbox.directory, before);
-  if (!isHeld(lockOf(file))) startRelay(sandbox, file);
+  if (!sandbox.started.has(file) && !isHeld(lockOf(file))) startRelay(sandbox, file);
 }
 
-function startRelay({ directory, chosen }: RelayedSandbox, file: string): void {
+function startRelay({ directory, chosen, started }: RelayedSandbox, file: string): void {
+  started.add(file);
   const [, script = ''] = process.argv;
   const engine = chosen === undefined ? [] : ['--engine', chosen];
   const child = spawn(process.execPath, [script, ...engine, '__relay', file], {

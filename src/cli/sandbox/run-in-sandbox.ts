@@ -19,9 +19,10 @@ export async function runInSandbox(
   const prepared = await prepareStart(argument, choice, options);
   const before = rememberHostExecuted(prepared.sandbox.project.canonical);
   // A sandbox that runs already: what is offered now counts before this program's first question.
-  await relayServices(prepared, options.engine);
+  const relaysStarted = new Set<string>();
+  await relayServices(prepared, options.engine, relaysStarted);
   const { connection, joined } = await openSandbox(prepared.plan);
-  await relayServices(prepared, options.engine);
+  await relayServices(prepared, options.engine, relaysStarted);
   prepared.plan.debug(joined ? 'joined the running sandbox' : 'started a new sandbox');
   const ending = await attach(connection, process, choice.terminal);
   for (const change of await changesSince(await before)) {
