@@ -14,6 +14,8 @@ export default defineConfig({
           globalSetup: ['test/setup/unit-global.ts'],
           testTimeout: 20_000,
           hookTimeout: 20_000,
+          // Most of the time goes into waiting for other processes.
+          maxWorkers: 2,
         },
       },
       {

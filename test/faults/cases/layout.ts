@@ -37,7 +37,7 @@ export const layoutKilled: FaultCase<AgentDirWorld> = {
   name: 'layout-killed',
   about:
     'SIGKILL of the migration of a layout at a random point, then the next one: nothing lost, nothing twice',
-  tries: { usual: 300, few: 12 },
+  tries: { usual: 300, few: 4 },
   async attempt(world, random, note) {
     const made = scene(world, random);
     const fault = random.pick(['kill', 'kill-after', 'kill-torn']);
@@ -52,7 +52,7 @@ export const layoutKilled: FaultCase<AgentDirWorld> = {
 export const layoutFailingCalls: FaultCase<AgentDirWorld> = {
   name: 'layout-io-errors',
   about: 'one call to the file system fails during the migration of a layout: the next one finishes it',
-  tries: { usual: 200, few: 6 },
+  tries: { usual: 200, few: 3 },
   async attempt(world, random, note) {
     const made = scene(world, random);
     const of = random.pick(['changes', 'all']);

@@ -83,7 +83,7 @@ export const memoryKilled: FaultCase<AgentDirWorld> = {
   name: 'memory-killed',
   about:
     'SIGKILL of an edit of the profile at a random point, then the same edit from another sandbox: the same files',
-  tries: { usual: 300, few: 12 },
+  tries: { usual: 300, few: 4 },
   async attempt(world, random, note) {
     const fault = random.pick(['kill', 'kill-after', 'kill-torn']);
     await disturbed(world, random, note, { at: 1 + random.below(CHANGES), of: 'changes', fault });
@@ -94,7 +94,7 @@ export const memoryFailingCalls: FaultCase<AgentDirWorld> = {
   name: 'memory-io-errors',
   about:
     'one call to the file system fails during an edit of the profile: the same edit then gives the same files',
-  tries: { usual: 200, few: 6 },
+  tries: { usual: 200, few: 3 },
   async attempt(world, random, note) {
     const fault = random.pick(['EIO', 'ENOSPC', 'EACCES']);
     const of = random.pick(['changes', 'all']);

@@ -53,7 +53,7 @@ export const migrationKilled: FaultCase<HistoryWorld> = {
   name: 'migration-killed',
   about:
     'SIGKILL of the migration of old history at a random point, then the next one: each Session once, as it was',
-  tries: { usual: 500, few: 15 },
+  tries: { usual: 500, few: 4 },
   async attempt(world, random, note) {
     const { scene, work, old } = asOldHistory(world, random);
     const calls = await callsOf(scene);
@@ -71,7 +71,7 @@ export const migrationFailingCalls: FaultCase<HistoryWorld> = {
   name: 'migration-io-errors',
   about:
     'one call to the file system fails during the migration (EIO, ENOSPC, EACCES): said in words, and the next one finishes',
-  tries: { usual: 300, few: 10 },
+  tries: { usual: 300, few: 4 },
   async attempt(world, random, note) {
     const { scene, work, old } = asOldHistory(world, random);
     const of = random.pick(['changes', 'all']);
@@ -90,7 +90,7 @@ export const migrationFailingCalls: FaultCase<HistoryWorld> = {
 export const migrationRaces: FaultCase<HistoryWorld> = {
   name: 'migration-races',
   about: 'several first starts migrate at once, one of them killed: each Session is moved once',
-  tries: { usual: 100, few: 3 },
+  tries: { usual: 100, few: 2 },
   async attempt(world, random, note) {
     const { scene, work, old } = asOldHistory(world, random);
     const job = jobOf(scene, work);

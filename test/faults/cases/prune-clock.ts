@@ -14,7 +14,7 @@ export const pruneClock: FaultCase<HistoryWorld> = {
   name: 'prune-clock',
   about:
     'a clock that jumps by a day either way between prunes: nothing goes more than a day early, all of it in the end',
-  tries: { usual: 60, few: 4 },
+  tries: { usual: 60, few: 2 },
   async attempt(world, random, note) {
     const scene = world.scene(random, { sessions: 40, misdated: 0.2 });
     const work = { verb: 'prune', retention: { days: DAYS, trashDays: TRASH_DAYS } } as const;

@@ -18,7 +18,7 @@ export const pruneFailingCalls: FaultCase<HistoryWorld> = {
   name: 'prune-io-errors',
   about:
     'one call to the file system fails (EIO, ENOSPC, EACCES): said in words or survived, and the next prune works',
-  tries: { usual: 300, few: 12 },
+  tries: { usual: 300, few: 4 },
   async attempt(world, random, note) {
     const { scene, work } = await prunedBefore(world, random, note);
     const restoring = random.below(4) === 0;
@@ -49,7 +49,7 @@ export const pruneFullDisk: FaultCase<HistoryWorld> = {
   name: 'prune-full-disk',
   about:
     'a sessions volume without room: what can be moved is, nothing is torn, and with room the next prune works',
-  tries: { usual: 60, few: 3 },
+  tries: { usual: 60, few: 2 },
   async attempt(world, random, note) {
     const disk = mountSmall(world, 2_048);
     const { scene, work } = await prunedBefore(
@@ -109,7 +109,7 @@ export const pruneRights: FaultCase<HistoryWorld> = {
   name: 'prune-rights',
   about:
     'folders and files that the user may not read or write, or a read-only mount: they stay, and are told of',
-  tries: { usual: 60, few: 6 },
+  tries: { usual: 60, few: 3 },
   async attempt(world, random, note) {
     const owner = { uid: NOBODY, gid: NOBODY };
     const scene = world.scene(random, ROOT ? { owner, foreign: false } : { foreign: false });

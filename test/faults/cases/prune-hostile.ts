@@ -77,7 +77,7 @@ export const pruneLinks: FaultCase<HistoryWorld> = {
   name: 'prune-links',
   about:
     'links and special files planted below the sessions directory: nothing outside is touched, no prune hangs',
-  tries: { usual: 100, few: 8 },
+  tries: { usual: 100, few: 4 },
   async attempt(world, random, note) {
     const scene = world.scene(random, { foreign: true });
     const names = Object.keys(PLANTS);
@@ -117,7 +117,7 @@ function expectPlain(said: string, name: string | undefined): void {
 export const pruneSwaps: FaultCase<HistoryWorld> = {
   name: 'prune-swaps',
   about: 'directories swapped for links out of the tree, again and again, while prunes and restores walk it',
-  tries: { usual: 60, few: 3 },
+  tries: { usual: 60, few: 1 },
   async attempt(world, random, note) {
     const { scene, work } = await prunedBefore(world, random, note);
     const folders = readdirSync(scene.sessions, { withFileTypes: true })
@@ -172,7 +172,7 @@ export const pruneDamaged: FaultCase<HistoryWorld> = {
   name: 'prune-damaged-state',
   about:
     "the room's own files cut, bit-flipped or emptied between two prunes: nothing is lost, the next one works",
-  tries: { usual: 100, few: 6 },
+  tries: { usual: 100, few: 3 },
   async attempt(world, random, note) {
     const { scene, work } = await prunedBefore(world, random, note);
     scene.promises.logged = false;

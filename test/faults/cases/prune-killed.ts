@@ -83,7 +83,7 @@ export const pruneKilled: FaultCase<HistoryWorld> = {
   name: 'prune-killed',
   about:
     'SIGKILL of a prune at a random point, then the next one: each Session once, each deletion in the log',
-  tries: { usual: 500, few: 20 },
+  tries: { usual: 500, few: 4 },
   async attempt(world, random, note) {
     const { scene, work } = await prunedBefore(world, random, note);
     await killSomewhere(world, jobOf(scene, work), random, await callsOf(scene, work), note);
@@ -96,7 +96,7 @@ export const restoreKilled: FaultCase<HistoryWorld> = {
   name: 'trash-restore-killed',
   about:
     'SIGKILL while Sessions come back from the trash, then the rest of it: each Session once, none replaced',
-  tries: { usual: 500, few: 20 },
+  tries: { usual: 500, few: 4 },
   async attempt(world, random, note) {
     const scene = world.scene(random);
     const retention = { days: 7, trashDays: 7 };

@@ -9,7 +9,7 @@ import { jobOf, prunedBefore } from './prune-killed.ts';
 export const pruneRaces: FaultCase<HistoryWorld> = {
   name: 'prune-races',
   about: 'several prunes, restores and listings at once: each works or says that another is at it',
-  tries: { usual: 40, few: 3 },
+  tries: { usual: 40, few: 2 },
   async attempt(world, random, note, { crowd }) {
     const { scene, work } = await prunedBefore(world, random, note);
     const retention = { days: 7, trashDays: 30 };
@@ -36,7 +36,7 @@ export const pruneWriters: FaultCase<HistoryWorld> = {
   name: 'prune-writers',
   about:
     'prunes while others hold old Sessions open and append to them: no entry is lost, with and without trash',
-  tries: { usual: 40, few: 3 },
+  tries: { usual: 40, few: 2 },
   async attempt(world, random, note) {
     const days = 7;
     const trashDays = random.pick([0, 7]);

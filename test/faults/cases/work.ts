@@ -39,7 +39,7 @@ export const workKilled: FaultCase<WorkWorld> = {
   name: 'work-killed',
   about:
     'SIGKILL of an acquire, a release or a prune at a random change, then the next prune: nothing lost or unowned',
-  tries: { usual: 300, few: 12 },
+  tries: { usual: 300, few: 4 },
   async attempt(world, random, note) {
     const job = { now: NOW.toISOString(), verb: random.pick(VERBS) };
     const calls = await callsOf(world, random, job);
@@ -65,7 +65,7 @@ export const workFailingCalls: FaultCase<WorkWorld> = {
   name: 'work-io-errors',
   about:
     'one call fails with EIO, ENOSPC or EACCES: it works or says what failed, and the next prune finishes',
-  tries: { usual: 300, few: 12 },
+  tries: { usual: 300, few: 4 },
   async attempt(world, random, note) {
     const job = { now: NOW.toISOString(), verb: random.pick(VERBS) };
     const calls = await callsOf(world, random, job);
@@ -86,7 +86,7 @@ export const workFailingCalls: FaultCase<WorkWorld> = {
 export const workClock: FaultCase<WorkWorld> = {
   name: 'work-clock',
   about: 'the clock is a day off for one prune: nothing fresh goes, and the next prune is right',
-  tries: { usual: 100, few: 6 },
+  tries: { usual: 100, few: 2 },
   async attempt(world, random, note) {
     const scene = makeWorkScene(world, random);
     world.inspect(() => scene.check());
@@ -103,7 +103,7 @@ export const workDamaged: FaultCase<WorkWorld> = {
   name: 'work-damaged-state',
   about:
     'manifests and markers cut, bit-flipped, emptied or filled: no run goes but what is surely one, and old',
-  tries: { usual: 200, few: 10 },
+  tries: { usual: 200, few: 4 },
   async attempt(world, random, note) {
     const scene = makeWorkScene(world, random);
     world.inspect(() => scene.check());
@@ -141,7 +141,7 @@ export const workSwaps: FaultCase<WorkWorld> = {
   name: 'work-swaps',
   about:
     'runs and what is in them are swapped for links to another place while they are removed: nothing goes there',
-  tries: { usual: 100, few: 6 },
+  tries: { usual: 100, few: 2 },
   async attempt(world, random, note) {
     const scene = makeWorkScene(world, random);
     const swapped = scene.runs.flatMap((one) => [
@@ -169,7 +169,7 @@ export const workSwaps: FaultCase<WorkWorld> = {
 export const workFullDisk: FaultCase<WorkWorld> = {
   name: 'work-full-disk',
   about: 'no room for a line of the log: what is old goes all the same, and makes room',
-  tries: { usual: 40, few: 3 },
+  tries: { usual: 40, few: 2 },
   async attempt(world, random, note) {
     if (process.getuid?.() !== 0) {
       note('only root can mount a small file system');

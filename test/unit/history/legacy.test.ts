@@ -304,7 +304,7 @@ describe('S12: whatever happens in between', () => {
     const { steps } = JSON.parse((await child()).stdout);
     expectAllOnce(before);
     expect(steps).toBeGreaterThan(20);
-    for (let at = 1; at <= steps; at += 2) {
+    for (let at = 1; at <= steps; at += 3) {
       for (const path of [store, ...Object.values(domains)]) {
         rmSync(path, { recursive: true });
         mkdirSync(path, { recursive: true });

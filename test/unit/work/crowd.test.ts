@@ -24,7 +24,7 @@ describe('a crowd', () => {
     const { root, outside } = makeScene();
     const program = builtProgram('test/faults/work/crowd.ts');
     const journals = join(outside, 'journals');
-    await run(program, 'drive', root, journals, 'unit', '6', '5000');
+    await run(program, 'drive', root, journals, 'unit', '6', '3000');
     expect(JSON.parse(await run(program, 'finish', root))).toEqual({ problems: [], cut: false });
     const found = check(root, journals, MAX_RUNS, MAX_BYTES);
     expect(found.wrong).toEqual([]);
