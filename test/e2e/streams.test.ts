@@ -88,16 +88,22 @@ describe('S14, S15: what a command in the sandbox reads and writes', () => {
   });
 
   it('S14: a reader that goes away ends pi and its tool too, and the code is not 0', async () => {
-    const child = here.start(['start', '--demo', project, '--', '--mode', 'json', '-p', 'run sleep 3777']);
+    // A tool that says something all the while: only who writes learns that nobody reads.
+    const prompt = 'run while sleep 0.377; do echo tick; done';
+    const child = here.start(['start', '--demo', project, '--', '--mode', 'json', '-p', prompt]);
     child.stdin.end();
-    await once(child.stdout, 'data');
+    await new Promise<void>((settle) =>
+      child.stdout.on('data', (piece) => {
+        if (/update.*tick\\n/.test(String(piece))) settle();
+      }),
+    );
     child.stdout.destroy();
     const [code] = await once(child, 'close');
     expect(code).not.toBe(0);
     const container = await sandboxOf(here, project);
     await eventually('the end of pi', async () => {
       const left = await processesOf(here, container);
-      return !left.some((line) => line.includes('sleep 3777') || line.includes('dist/bundle/cli.js'));
+      return !left.some((line) => line.includes('sleep 0.377') || line.includes('dist/bundle/cli.js'));
     });
   });
 

@@ -212,12 +212,16 @@ describe('an expired Session comes back', () => {
     expect(readFileSync(file, 'utf8').startsWith(before)).toBe(true);
     expectWhole(file);
     expect(JSON.stringify(pi.lines)).toContain('it is back');
-    await pi.end();
-    // What `sessions log` said of it is true no more, and it says so.
-    const lines = [];
+    // What `sessions log` said of it is true no more, and it says so; pi does not wait for that, not even at its end.
     const history = { sessions: join(directory, 'sessions'), locks: world.locks };
-    for await (const line of readDeletions(history)) lines.push(line);
-    expect(lines).toEqual([
+    const logged = async () => {
+      const lines = [];
+      for await (const line of readDeletions(history)) lines.push(line);
+      return lines;
+    };
+    await expect.poll(async () => JSON.stringify(await logged()), { timeout: 10_000 }).toContain('"done"');
+    await pi.end();
+    expect(await logged()).toEqual([
       {
         kind: 'entry',
         entry: expect.objectContaining({
