@@ -73,6 +73,13 @@ await Promise.all([
   }),
   build({
     ...common,
+    entryPoints: { 'container/multi-agent-runner': 'src/agent/multi-agent-runner.ts' },
+    outdir: 'dist',
+    outExtension: { '.js': '.mjs' },
+    external: ['fs-native-extensions'],
+  }),
+  build({
+    ...common,
     entryPoints: {
       'container/extensions/session-lock': 'src/agent/extensions/session-lock.ts',
       'container/extensions/history-log': 'src/agent/extensions/history-log.ts',

@@ -1,0 +1,78 @@
+/** Starting the runner of a job, which goes on without the command that starts it (J2, J4). */
+import { spawn } from 'node:child_process';
+import { closeSync, constants, openSync } from 'node:fs';
+import type { Clock } from '../lib/clock.ts';
+import { messageOf, OperationError } from '../lib/errors.ts';
+import { FileError } from '../lib/file-error.ts';
+import { jobFile } from './files.ts';
+import type { HeldJob } from './held-job.ts';
+import { detachedEnvironment } from './hunt/marks.ts';
+import { commitRun } from './runner/result.ts';
+
+/** Where the runner finds the open lock. */
+export const LOCK_FD = 3;
+
+export interface LaunchOptions {
+  readonly clock: Clock;
+  /** Of the command: the agent gets it too (J8). */
+  readonly env: NodeJS.ProcessEnv;
+  /** The program `multi-agent-runner` and what runs it; the job's directory is added. */
+  readonly runner: { readonly command: string; readonly args: readonly string[] };
+}
+
+/** No runner could be started; the job is failed and says so. */
+export class RunnerStartError extends OperationError {
+  constructor(command: string, cause: unknown) {
+    super(`the job's runner could not be started (${command}): ${messageOf(cause)}`, {
+      cause,
+      hint: 'check that pi-sandbox is installed whole',
+    });
+  }
+}
+
+/**
+ * Starts a runner in a session of its own and leaves the job's lock to it. Waits only until the program runs.
+ *
+ * @throws RunnerStartError, and then the job has ended as `failed`
+ */
+export async function launchRunner(held: HeldJob, { clock, env, runner }: LaunchOptions): Promise<void> {
+  const { directory, lock } = held;
+  try {
+    const log = openLog(directory);
+    try {
+      await new Promise<void>((resolve, reject) => {
+        const child = spawn(runner.command, [...runner.args, directory], {
+          // Not the project: it may be moved, unmounted or deleted meanwhile.
+          cwd: '/',
+          detached: true,
+          env: detachedEnvironment(env),
+          stdio: ['ignore', log, log, lock.fd],
+        });
+        child.once('error', reject);
+        child.once('spawn', () => {
+          child.unref();
+          resolve();
+        });
+      });
+    } finally {
+      closeSync(log);
+    }
+  } catch (error) {
+    const failure = new RunnerStartError(runner.command, error);
+    const end = { status: 'failed', reason: `not-started: ${failure.message}` } as const;
+    await commitRun(directory, clock, { output: '', stderr: '' }, end).finally(() => lock.release());
+    throw failure;
+  }
+  lock.leaveToChild();
+}
+
+/** What ends a runner without its own doing, such as a lack of memory, is told by Node itself. */
+function openLog(directory: string): number {
+  const path = jobFile(directory, 'runner.log');
+  try {
+    const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
+    return openSync(path, flags, 0o600);
+  } catch (error) {
+    throw new FileError('open', path, error);
+  }
+}

@@ -1,0 +1,30 @@
+/** Keeps in mind which processes are a job's while its pi lives, and ends what is left of them (J4). */
+import type { Clock } from '../../lib/clock.ts';
+import { endJobProcesses, type HuntReport } from '../hunt/end-processes.ts';
+import { jobProcesses, type Seen } from '../hunt/find.ts';
+import { processTable } from '../hunt/process-table.ts';
+import type { JobDirectory } from '../places.ts';
+
+/** Looking through all processes takes some milliseconds. */
+const AT_MOST_EVERY_MS = 500;
+
+export interface LeftBehind {
+  /** Remembers what lives now; does nothing when that was done a moment ago, unless it must be. */
+  look(options?: { now: boolean }): void;
+  end(): Promise<HuntReport>;
+}
+
+export function watchProcesses(job: JobDirectory, pi: number, clock: Clock): LeftBehind {
+  const table = processTable();
+  const root = table.look(pi);
+  let seen: Seen = new Map(root ? [[pi, root.started]] : []);
+  let looked = clock.monotonic();
+  return {
+    look({ now } = { now: false }) {
+      if (!now && clock.monotonic() - looked < AT_MOST_EVERY_MS) return;
+      looked = clock.monotonic();
+      seen = new Map(jobProcesses(table, job, seen).map(({ pid, started }) => [pid, started]));
+    },
+    end: () => endJobProcesses(job, { clock, table, seen }),
+  };
+}

@@ -1,0 +1,72 @@
+/** `usage.json`: what a job has used in all its runs (J2, J6). Children have their own. */
+import * as z from 'zod/mini';
+import type { PiMessage } from '../pi/index.ts';
+import { readSmall } from './files.ts';
+import type { JobDirectory } from './places.ts';
+
+const VERSION = 1;
+
+let schema: ReturnType<typeof makeSchema> | undefined;
+
+function makeSchema() {
+  const amount = z.number().check(z.gte(0));
+  return z.object({
+    version: z.literal(VERSION),
+    tokens: z.object({
+      input: amount,
+      output: amount,
+      cacheRead: amount,
+      cacheWrite: amount,
+      /** All four. */
+      total: amount,
+    }),
+    /** US dollars. */
+    cost: amount,
+  });
+}
+
+export type Usage = Omit<z.infer<ReturnType<typeof makeSchema>>, 'version'>;
+
+export const NO_USAGE: Usage = {
+  tokens: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
+  cost: 0,
+};
+
+/** What a job has used so far; undefined where that cannot be read. @throws FileError, LimitError */
+export async function readUsage(directory: JobDirectory): Promise<Usage | undefined> {
+  const text = await readSmall(directory, 'usage.json');
+  if (text === undefined) return NO_USAGE;
+  schema ??= makeSchema();
+  try {
+    const { data } = z.safeParse(schema, JSON.parse(text));
+    return data && { tokens: data.tokens, cost: data.cost };
+  } catch {
+    return undefined;
+  }
+}
+
+export function usageText(usage: Usage): string {
+  return JSON.stringify({ version: VERSION, ...usage });
+}
+
+/** What one message of the model took. */
+export function usageOfMessage({ usage }: PiMessage): Usage {
+  if (!usage) return NO_USAGE;
+  const { input, output, cacheRead, cacheWrite } = usage;
+  const total = input + output + cacheRead + cacheWrite;
+  return { tokens: { input, output, cacheRead, cacheWrite, total }, cost: usage.cost?.total ?? 0 };
+}
+
+export function addUsage(one: Usage, other: Usage): Usage {
+  const [a, b] = [one.tokens, other.tokens];
+  return {
+    tokens: {
+      input: a.input + b.input,
+      output: a.output + b.output,
+      cacheRead: a.cacheRead + b.cacheRead,
+      cacheWrite: a.cacheWrite + b.cacheWrite,
+      total: a.total + b.total,
+    },
+    cost: one.cost + other.cost,
+  };
+}
