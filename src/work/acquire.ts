@@ -28,7 +28,12 @@ export async function acquireRun(
   const root = await makeRoot(rootPath);
   try {
     const run = heldRun(rootPath, await leaseRun(root, want, needs), needs);
-    await applyRetention(rootPath, want, retention, needs);
+    try {
+      await applyRetention(rootPath, want, retention, needs);
+    } catch (error) {
+      run.releaseNow();
+      throw error;
+    }
     return run;
   } finally {
     root.close();

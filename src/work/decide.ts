@@ -5,13 +5,17 @@
 import type { RemovalReason, WorkRetention } from './types.ts';
 
 const DAY_MS = 86_400_000;
+/** A use later than that is one of a clock that was wrong. */
+const AHEAD_MS = DAY_MS;
+/** Parts them by their own order still, and moves none of them by more than minutes. */
+const SQUEEZE = 1e-6;
 
 export interface RunAge {
   /** Distinguishes the runs that are decided on together. */
   readonly id: string;
   /** Somebody holds it, or that cannot be told. */
   readonly active: boolean;
-  /** Milliseconds; in the future it counts as now. */
+  /** Milliseconds, see {@link countsAsUsed}. */
   readonly lastUse: number;
 }
 
@@ -23,6 +27,22 @@ export interface RunFacts extends RunAge {
 export interface Decision {
   readonly id: string;
   readonly why: Exclude<RemovalReason, 'asked'>;
+}
+
+/**
+ * When a run counts as used. A clock that once was far ahead leaves times in the future: such a run is as old as one may
+ * be and still stay, so that it does not push out what is fresh until that future comes; and it does not go for its age,
+ * since it may be now that the clock is wrong.
+ *
+ * @param lastUse milliseconds, as {@link RunAge.lastUse} and `now`
+ */
+export function countsAsUsed(
+  lastUse: number,
+  { maxAgeDays }: Pick<WorkRetention, 'maxAgeDays'>,
+  now: number,
+): number {
+  const ahead = lastUse - now;
+  return ahead <= AHEAD_MS ? lastUse : now - maxAgeDays * DAY_MS + ahead * SQUEEZE;
 }
 
 /** All decisions of one tenant. */

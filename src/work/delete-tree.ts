@@ -3,7 +3,7 @@
  * followed; never into another file system; of a file only this one name, so that another hard link keeps it. Whatever
  * depth a tree has, a bounded number of directories is open.
  */
-import { unlinkSync } from 'node:fs';
+import { type Dirent, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   entriesOf,
@@ -73,11 +73,11 @@ function* deleteEntries(walk: Walk, directory: DirectoryHandle, depth: number, k
   for (let pass = 1; ; pass++) {
     let left = false;
     let undecodable = false;
-    for (const entry of entriesOf(directory)) {
+    for (const entry of listed(walk, directory)) {
       const { name } = entry;
       if (name === keep) continue;
       if (++walk.entries % PAUSE_EVERY === 0) yield undefined;
-      if (isUndecodable(name) && statChild(directory, name) === undefined) undecodable = true;
+      if (isUndecodable(name) && isMissing(walk, directory, name)) undecodable = true;
       else if (entry.isDirectory()) left = (yield* deleteDirectory(walk, directory, name, depth)) || left;
       else
         left = attempt(walk, directory, name, () => deleteFile(walk, directory, name)) === 'refused' || left;
@@ -90,10 +90,37 @@ function* deleteEntries(walk: Walk, directory: DirectoryHandle, depth: number, k
   }
 }
 
+/**
+ * The entries of a directory. One that can be read but not searched gets its rights first; what the system still refuses
+ * to list stays as the obstacle, and with it the directory.
+ */
+function* listed(walk: Walk, directory: DirectoryHandle): Generator<Dirent, void, undefined> {
+  try {
+    yield* entriesOf(directory);
+    return;
+  } catch (error) {
+    if (!hasCode(error, 'EACCES')) {
+      refuse(walk, directory.path, error);
+      return;
+    }
+  }
+  try {
+    grantOwner(directory);
+    yield* entriesOf(directory);
+  } catch (error) {
+    refuse(walk, directory.path, error);
+  }
+}
+
+function isMissing(walk: Walk, directory: DirectoryHandle, name: string): boolean {
+  const seen = attempt(walk, directory, name, () => statChild(directory, name));
+  return typeof seen === 'object' && seen.value === undefined;
+}
+
 function* deleteDirectory(walk: Walk, parent: DirectoryHandle, name: string, depth: number): Walking {
   if (depth >= MOST_OPEN) {
     // A further pass meets it at the top, at depth one.
-    attempt(walk, parent, name, () => renameChild(parent, name, walk.top, `deep-${randomId()}`));
+    attempt(walk, parent, name, () => moveUp(parent, name, walk.top));
     walk.broughtUp = true;
     return true;
   }
@@ -109,6 +136,19 @@ function* deleteDirectory(walk: Walk, parent: DirectoryHandle, name: string, dep
   return typeof removed === 'string' ? removed === 'refused' : !removed.value;
 }
 
+/** A directory gets another parent only from who may write into it, and into both parents. */
+function moveUp(parent: DirectoryHandle, name: string, top: DirectoryHandle): void {
+  const newName = `deep-${randomId()}`;
+  try {
+    renameChild(parent, name, top, newName);
+  } catch (error) {
+    if (!hasCode(error, 'EACCES')) throw error;
+    grantOwner(top);
+    grantOwnerOfChild(parent, name);
+    renameChild(parent, name, top, newName);
+  }
+}
+
 /** Does one thing that may be refused, and remembers the first that was. */
 function attempt<T>(
   walk: Walk,
@@ -119,13 +159,16 @@ function attempt<T>(
   try {
     return { value: withRights(directory, act) };
   } catch (error) {
-    if (!(error instanceof PiSandboxError)) throw error;
-    if (hasCode(error, 'ENOENT')) return 'gone';
-    // A directory that became a link or a file since it was listed: the next pass sees it as what it is.
-    if (!hasCode(error, 'ENOTDIR', 'ELOOP'))
-      walk.obstacle ??= { path: join(directory.path, name), reason: messageOf(error) };
-    return 'refused';
+    return refuse(walk, join(directory.path, name), error);
   }
+}
+
+function refuse(walk: Walk, path: string, error: unknown): 'gone' | 'refused' {
+  if (!(error instanceof PiSandboxError)) throw error;
+  if (hasCode(error, 'ENOENT')) return 'gone';
+  // A directory that became a link or a file since it was listed: the next pass sees it as what it is.
+  if (!hasCode(error, 'ENOTDIR', 'ELOOP')) walk.obstacle ??= { path, reason: messageOf(error) };
+  return 'refused';
 }
 
 function withRights<T>(directory: DirectoryHandle, act: () => T): T {
@@ -150,13 +193,23 @@ function openWithRights(parent: DirectoryHandle, name: string): DirectoryHandle 
 
 /** True when it is gone. */
 function deleteFile(walk: Walk, parent: DirectoryHandle, name: string): boolean {
-  if (walk.measure) walk.bytes += diskBytes(statChild(parent, name));
+  if (walk.measure) walk.bytes += bytesOf(parent, name);
   try {
     // Mostly this is all; only what is refused is worth the closures of an attempt.
     unlinkSync(parent.at(name));
     return true;
   } catch {
     return attempt(walk, parent, name, () => unlinkChild(parent, name)) !== 'refused';
+  }
+}
+
+/** Nothing where the system does not say: the file goes all the same. */
+function bytesOf(parent: DirectoryHandle, name: string): number {
+  try {
+    return diskBytes(statChild(parent, name));
+  } catch (error) {
+    if (error instanceof PiSandboxError) return 0;
+    throw error;
   }
 }
 

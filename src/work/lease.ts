@@ -86,14 +86,13 @@ export function holdersOf(run: DirectoryHandle, { whole = false } = {}): Holders
     return { active: true, held: [], foreign: [{ name: LEASES, reason: messageOf(error) }] };
   }
   try {
-    return holdersIn(leases, { whole });
+    return holdersIn(leases, whole);
   } finally {
     leases.close();
   }
 }
 
-/** As {@link holdersOf}, for a `.leases/` that is open. */
-export function holdersIn(leases: DirectoryHandle, { whole = false } = {}): Holders {
+function holdersIn(leases: DirectoryHandle, whole: boolean): Holders {
   const held: LockRecord[] = [];
   const foreign: { name: string; reason: string }[] = [];
   let active = false;

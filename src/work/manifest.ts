@@ -1,5 +1,5 @@
 /** `.pi-work-run.json`: what makes a directory a run of ours, and says when it was last used (W4, W7). */
-import { closeSync, constants, fsyncSync, futimesSync, readSync, type Stats, writeSync } from 'node:fs';
+import { closeSync, constants, fsyncSync, futimesSync, readSync, type Stats, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 import { statChild } from '../lib/directory-entries.ts';
@@ -50,7 +50,8 @@ export function writeManifest(run: DirectoryHandle, name: WorkRunName, createdAt
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
   const { fd } = openChildFile(run, MANIFEST, flags);
   try {
-    writeSync(fd, `${text}\n`);
+    // `writeSync` may write a part, and a run with a part of a manifest is nobody's.
+    writeFileSync(fd, `${text}\n`);
     futimesSync(fd, createdAt, createdAt);
     fsyncSync(fd);
   } catch (error) {

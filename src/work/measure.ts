@@ -1,7 +1,7 @@
 /** How large runs are, without one run's size keeping the others from being measured (W7). */
 import { entriesOf, statChild } from '../lib/directory-entries.ts';
 import { type DirectoryHandle, MountPointError, openChildDirectory } from '../lib/directory-handle.ts';
-import { hasCode, PiSandboxError } from '../lib/errors.ts';
+import { hasCode, messageOf, PiSandboxError } from '../lib/errors.ts';
 import { isUndecodable, statUndecodable, undecodableEntries } from '../lib/stubborn-entries.ts';
 import type { turns } from '../lib/turns.ts';
 import { diskBytes } from './delete-tree.ts';
@@ -11,6 +11,8 @@ const PAUSE_EVERY = 256;
 /** After so many looks at the same runs, a further one must be able to see {@link WORTH_IT} as much. */
 const PLENTY_OF_LOOKS = 16;
 const WORTH_IT = 1.5;
+/** What an owner needs to list a directory and to reach what is in it. */
+const READABLE = 0o500;
 
 export interface TreeSize {
   /** Disk that its files take. A file with several names counts with each. */
@@ -18,12 +20,15 @@ export interface TreeSize {
   readonly entries: number;
   /** False when there was more than could be looked at, or something that could not be. */
   readonly complete: boolean;
+  /** Why the system did not let it be measured, which says nothing about the tree (rule 3). */
+  readonly refused?: string | undefined;
 }
 
 interface Walk {
   bytes: number;
   entries: number;
   complete: boolean;
+  refused: string | undefined;
   readonly maxEntries: number;
   readonly maxDepth: number;
 }
@@ -33,15 +38,20 @@ export function* measureTree(
   directory: DirectoryHandle,
   limits: { maxEntries: number; maxDepth: number },
 ): Generator<undefined, TreeSize, undefined> {
-  const walk: Walk = { bytes: 0, entries: 0, complete: true, ...limits };
+  const walk: Walk = { bytes: 0, entries: 0, complete: true, refused: undefined, ...limits };
   try {
     yield* measureEntries(walk, directory, 1);
   } catch (error) {
-    if (!(error instanceof PiSandboxError)) throw error;
-    walk.complete = false;
+    refuse(walk, error);
   }
-  const { bytes, entries, complete } = walk;
-  return { bytes, entries, complete };
+  const { bytes, entries, complete, refused } = walk;
+  return { bytes, entries, complete, refused };
+}
+
+function refuse(walk: Walk, error: unknown): void {
+  if (!(error instanceof PiSandboxError)) throw error;
+  walk.complete = false;
+  walk.refused ??= messageOf(error);
 }
 
 type Walking = Generator<undefined, void, undefined>;
@@ -78,9 +88,22 @@ function* measureBelow(walk: Walk, parent: DirectoryHandle, name: string | Buffe
   } catch (error) {
     if (!(error instanceof PiSandboxError)) throw error;
     // What was removed meanwhile takes no room; what is mounted there is not the run's.
-    if (!(error instanceof MountPointError) && !hasCode(error, 'ENOENT')) walk.complete = false;
+    if (error instanceof MountPointError || hasCode(error, 'ENOENT')) return;
+    if (isClosed(parent, name)) walk.complete = false;
+    else refuse(walk, error);
   } finally {
     directory?.close();
+  }
+}
+
+/** Whether a directory was closed by whoever made it: what it holds is hidden from every look, as depth would. */
+function isClosed(parent: DirectoryHandle, name: string | Buffer): boolean {
+  try {
+    const facts = typeof name === 'string' ? statChild(parent, name) : statUndecodable(parent, name);
+    return facts !== undefined && (facts.mode & READABLE) !== READABLE && facts.uid === process.getuid?.();
+  } catch (error) {
+    if (error instanceof PiSandboxError) return false;
+    throw error;
   }
 }
 
@@ -98,8 +121,8 @@ export async function measureRun(
   try {
     run = openChildDirectory(tenant, runId);
   } catch (error) {
-    if (error instanceof PiSandboxError) return UNSEEN;
-    throw error;
+    if (!(error instanceof PiSandboxError)) throw error;
+    return hasCode(error, 'ENOENT') ? UNSEEN : { ...UNSEEN, refused: messageOf(error) };
   }
   try {
     const walk = measureTree(run, limits);

@@ -1,7 +1,7 @@
 /** One tenant's part of a prune: what ended processes left, then age and count, then sizes (W7). */
 import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handle.ts';
 import { PiSandboxError } from '../lib/errors.ts';
-import { type Decision, overSize, pastAgeOrCount } from './decide.ts';
+import { countsAsUsed, type Decision, overSize, pastAgeOrCount } from './decide.ts';
 import { seeToLeftovers } from './leftovers.ts';
 import { stampLastUse } from './manifest.ts';
 import { measureFairly, measureRun, type TreeSize, UNSEEN } from './measure.ts';
@@ -20,6 +20,8 @@ const STAMP_AFTER_MS = 60 * 60_000;
 export interface Kept {
   readonly name: TenantName;
   readonly run: FoundRun;
+  /** As it counts. */
+  readonly lastUse: number;
   readonly bytes: number;
 }
 
@@ -39,7 +41,7 @@ export async function pruneOneTenant(
     const survey = await surveyed(pruning, tenant, name, retention);
     await seeToLeftovers(pruning, tenant, name, survey);
     sayInUse(pruning, tenant, survey.runs);
-    const { kept, went } = await applyRetention(pruning, tenant, name, survey.runs, retention);
+    const { kept, went } = await applyRetention(pruning, tenant, name, survey, retention);
     // A dry run would only see the same again.
     if (survey.cut && went > 0 && round < MOST_ROUNDS && pruning.own) continue;
     conclude(pruning, survey, kept, went);
@@ -83,24 +85,34 @@ async function applyRetention(
   pruning: Pruning,
   tenant: DirectoryHandle,
   name: TenantName,
-  runs: readonly FoundRun[],
+  { runs, problems }: Survey,
   retention: WorkRetention,
 ): Promise<{ kept: Kept[]; went: number }> {
   const now = pruning.now.getTime();
-  const ages = runs.map((run) => ({ ...run, id: run.runId }));
+  const ages = runs.map((run) => {
+    const { runId: id, active, lastUse } = run;
+    return { id, active, lastUse: countsAsUsed(lastUse, retention, now), run };
+  });
   const first = victimsOf(pastAgeOrCount(ages, retention, now), runs, new Map());
   const gone = await removeRuns(pruning, tenant, name, first);
-  const judged = new Set(first.map(({ run }) => run.runId));
-  const others = ages.filter(({ active, runId }) => !active && !judged.has(runId));
+  const judged = new Set<string>(first.map(({ run }) => run.runId));
+  const others = ages.filter(({ active, id }) => !active && !judged.has(id));
   const sizes = await measureFairly(others, retention.maxScannedEntries, (id, maxEntries) =>
     measureRun(tenant, id, { maxEntries, maxDepth: retention.maxDepth }, pruning.turn),
   );
   const facts = others.map((run) => ({ ...run, size: sizes.get(run.id) ?? UNSEEN }));
-  const second = victimsOf(overSize(facts, retention.maxBytes), runs, sizes);
+  for (const { id, size } of facts) {
+    if (size.refused === undefined) continue;
+    const path = `${name.category}/${name.tenant}/${id}`;
+    addProblem(problems, { path, kind: 'failed', reason: `it cannot be measured: ${size.refused}` });
+  }
+  // A disk that fails or a process without descriptors is no reason to remove what is fresh.
+  const measured = facts.filter(({ size }) => size.refused === undefined);
+  const second = victimsOf(overSize(measured, retention.maxBytes), runs, sizes);
   for (const id of await removeRuns(pruning, tenant, name, second)) gone.add(id);
   const kept = facts
     .filter(({ id }) => !gone.has(id))
-    .map(({ id, size, ...run }) => ({ name, run, bytes: size.bytes }));
+    .map(({ run, lastUse, size }) => ({ name, run, lastUse, bytes: size.bytes }));
   return { kept, went: gone.size };
 }
 

@@ -78,7 +78,7 @@ async function applyTotal(pruning: Pruning, kept: readonly Kept[], totalBytes: n
   const facts = kept.map((one) => ({
     id: idOf(one),
     active: false,
-    lastUse: one.run.lastUse,
+    lastUse: one.lastUse,
     size: { bytes: one.bytes, complete: true },
   }));
   const going = new Set(overSize(facts, totalBytes, 'total').map(({ id }) => id));
@@ -88,7 +88,12 @@ async function applyTotal(pruning: Pruning, kept: readonly Kept[], totalBytes: n
   );
   for (const [name, runs] of byTenant) {
     const victims = runs.map(({ run, bytes }) => ({ run, why: 'total' as const, bytes }));
-    const gone = await inTenant(pruning, name, (tenant) => removeRuns(pruning, tenant, name, victims));
+    let gone: Set<string> | undefined;
+    try {
+      gone = await inTenant(pruning, name, (tenant) => removeRuns(pruning, tenant, name, victims));
+    } catch (error) {
+      reportFailure(pruning, `${name.category}/${name.tenant}`, error);
+    }
     for (const { run, bytes } of runs) {
       if (!gone?.has(run.runId)) continue;
       pruning.report.kept--;

@@ -6,13 +6,13 @@ import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { entriesOf, removeEmptyChild, unlinkChild } from '../lib/directory-entries.ts';
 import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handle.ts';
-import { hasCode } from '../lib/errors.ts';
+import { hasCode, messageOf, PiSandboxError } from '../lib/errors.ts';
 import { FileError } from '../lib/file-error.ts';
 import type { KernelLock } from '../lib/kernel-lock.ts';
 import { turns } from '../lib/turns.ts';
 import { type Deletion, deleteContent } from './delete-tree.ts';
 import { LEASES, MANIFEST, tombstoneName } from './layout.ts';
-import { holdersIn, openLeases } from './lease.ts';
+import { holdersOf } from './lease.ts';
 import { isUnused, readManifest, tryGate, writeManifest } from './manifest.ts';
 import type { WorkRunName, WorkSegment } from './names.ts';
 import { ifThere, standsAt } from './places.ts';
@@ -56,14 +56,9 @@ export function entomb(
   let moved: Tombstone | undefined;
   try {
     if (options.judged && directory.inode !== options.judged.inode) return 'changed';
-    const leases = openLeases(directory);
-    try {
-      const result = entombOpen(tenant, name, { directory, leases }, options);
-      if (typeof result !== 'string') moved = result;
-      return result;
-    } finally {
-      leases.close();
-    }
+    const result = entombOpen(tenant, name, directory, options);
+    if (typeof result !== 'string') moved = result;
+    return result;
   } finally {
     if (moved === undefined) directory.close();
   }
@@ -72,18 +67,21 @@ export function entomb(
 function entombOpen(
   tenant: DirectoryHandle,
   name: WorkRunName,
-  { directory, leases }: { directory: DirectoryHandle; leases: DirectoryHandle },
+  directory: DirectoryHandle,
   { judged, first, random, between }: EntombOptions,
 ): Tombstone | Stay {
-  const gate = tryGate(directory);
-  if (gate === undefined) return 'busy';
+  // Before anything is done to it: at the name of a run may stand what is nobody's (W4).
+  if (!judged && readManifest(directory, name).kind !== 'ours') return 'changed';
+  const gate = ifThere(() => tryGate(directory) ?? 'busy');
+  if (gate === undefined) return 'changed';
+  if (gate === 'busy') return 'busy';
   let moved = false;
   try {
     first?.(directory);
     const isSame = judged ? isUnused(directory, judged) : readManifest(directory, name).kind === 'ours';
     if (!isSame) return 'changed';
     between?.('took the gate');
-    if (holdersIn(leases).active) return 'in use';
+    if (holdersOf(directory).active) return 'in use';
     if (!standsAt(tenant, name.runId, directory)) return 'gone';
     const tombstone = tombstoneName(random);
     rename(tenant, name.runId, tombstone);
@@ -155,14 +153,20 @@ export async function deleteInTurns(
   for (; !step.done; step = deleting.next()) if (turn.due()) await turn.give();
   const deletion = step.value;
   if (deletion.obstacle !== undefined) return deletion;
-  removeManifest(directory);
-  if (removeEmptyChild(tenant, name)) return deletion;
-  // Written into at that very moment: the next prune must still know whose it is.
-  if (run) writeManifest(directory, run, new Date(0));
-  return {
+  const obstacle = (reason: string): Deletion => ({
     ...deletion,
-    obstacle: { path: join(tenant.path, name), reason: 'something was written into it' },
-  };
+    obstacle: { path: join(tenant.path, name), reason },
+  });
+  try {
+    removeManifest(directory);
+    if (removeEmptyChild(tenant, name)) return deletion;
+    // Written into at that very moment: the next prune must still know whose it is.
+    if (run) writeManifest(directory, run, new Date(0));
+    return obstacle('something was written into it');
+  } catch (error) {
+    if (error instanceof PiSandboxError) return obstacle(messageOf(error));
+    throw error;
+  }
 }
 
 function removeManifest(directory: DirectoryHandle): void {

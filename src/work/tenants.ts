@@ -2,6 +2,7 @@
 import type { Bounded } from '../lib/bounded-list.ts';
 import { entriesOf } from '../lib/directory-entries.ts';
 import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handle.ts';
+import { messageOf, PiSandboxError } from '../lib/errors.ts';
 import { OWN_DIRECTORY } from './layout.ts';
 import { isWorkSegment, type WorkSegment } from './names.ts';
 import { ifThere } from './places.ts';
@@ -19,25 +20,39 @@ interface Findings {
 }
 
 /**
- * By category and tenant.
+ * By category and tenant. One category that cannot be read, or is another file system, keeps no other from being seen.
  *
- * @throws FileError, MountPointError
+ * @throws FileError when the root itself cannot be listed
  */
 export function tenantsOf(root: DirectoryHandle, findings: Findings): TenantName[] {
   const tenants: TenantName[] = [];
   for (const category of directoriesOf(findings, root, '')) {
-    const directory = ifThere(() => openChildDirectory(root, category));
-    if (directory === undefined) continue;
     try {
-      for (const tenant of directoriesOf(findings, directory, `${category}/`)) {
-        if (tenants.length < MOST_TENANTS) tenants.push({ category, tenant });
-        else findings.cut = true;
-      }
-    } finally {
-      directory.close();
+      addTenants(tenants, root, category, findings);
+    } catch (error) {
+      if (!(error instanceof PiSandboxError)) throw error;
+      addProblem(findings.problems, { path: category, kind: 'failed', reason: messageOf(error) });
     }
   }
   return tenants.sort(byPlace);
+}
+
+function addTenants(
+  tenants: TenantName[],
+  root: DirectoryHandle,
+  category: WorkSegment,
+  findings: Findings,
+): void {
+  const directory = ifThere(() => openChildDirectory(root, category));
+  if (directory === undefined) return;
+  try {
+    for (const tenant of directoriesOf(findings, directory, `${category}/`)) {
+      if (tenants.length < MOST_TENANTS) tenants.push({ category, tenant });
+      else findings.cut = true;
+    }
+  } finally {
+    directory.close();
+  }
 }
 
 function byPlace(a: TenantName, b: TenantName): number {

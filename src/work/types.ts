@@ -52,7 +52,7 @@ export interface WorkRun {
    * Ends the lease; the last one frees the run, which then stays until retention removes it. A second call does nothing,
    * but for `delete`, which removes what is still there and free.
    *
-   * @returns whether the run was removed
+   * @returns whether the run was removed; what of it the system refuses to remove is the next prune's
    */
   release(options?: ReleaseOptions): Promise<{ deleted: boolean }>;
 }

@@ -37,7 +37,7 @@ export async function list({ category, tenant, size = false, json = false }: Lis
 
 function row(run: RunView, size: boolean, now: number): string[] {
   const lastUse = `${duration(now - run.lastUse.getTime())} ago`;
-  const disk = run.bytes === undefined ? 'too many entries' : bytes(run.bytes);
+  const disk = run.bytes === undefined ? 'not measured' : bytes(run.bytes);
   return [run.category, run.tenant, run.runId, lastUse, ...(size ? [disk] : []), holdersOf(run)];
 }
 

@@ -26,7 +26,7 @@ const REASONS: Record<RemovalReason, string> = {
   age: 'unused for too long',
   count: 'newer ones are enough',
   bytes: 'its tenant takes too much',
-  unmeasured: 'too many entries, or too deep',
+  unmeasured: 'too many entries, too deep, or closed',
   total: 'all tenants together take too much',
   asked: 'asked for',
 };

@@ -217,10 +217,12 @@ describe('a prune meets', () => {
       const fs = await import('node:fs');
       process.setgroups([]); process.setgid(${user}); process.setuid(${user});
       const run = await room.acquireRun(args[0], ${JSON.stringify({ ...NAME, runId: 'r' })});
-      fs.mkdirSync(run.path + '/read-only/below', { recursive: true });
-      fs.mkdirSync(run.path + '/closed');
-      for (const file of ['read-only/f', 'read-only/below/f', 'closed/f']) fs.writeFileSync(run.path + '/' + file, '');
-      for (const [name, mode] of [['read-only/below', 0o555], ['read-only', 0o555], ['closed', 0]]) fs.chmodSync(run.path + '/' + name, mode);
+      const closed = [['read-only/below', 0o555], ['read-only', 0o555], ['closed', 0], ['listable', 0o600], ['searchable', 0o100]];
+      // Deeper than directories are open at a time: such a one has to be moved, which it forbids too.
+      for (let name = 'deep', n = 0; n < 60; name += '/d', n++) closed.unshift([name, 0o555]);
+      for (const [name] of closed) fs.mkdirSync(run.path + '/' + name, { recursive: true });
+      for (const [name] of closed) fs.writeFileSync(run.path + '/' + name + '/f', '');
+      for (const [name, mode] of closed) fs.chmodSync(run.path + '/' + name, mode);
       await run.release();
       const report = await room.pruneTenant(args[0], ${JSON.stringify(NAME)}, room.retentionOf({ maxRuns: 0 }));
       console.log(JSON.stringify(report.problems.items));`;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decide, overSize, type RunFacts } from '../../../src/work/decide.ts';
+import { countsAsUsed, decide, overSize, type RunFacts } from '../../../src/work/decide.ts';
 import {
   DEFAULT_RETENTION,
   RETENTION_CEILING,
@@ -176,8 +176,14 @@ describe('which runs go', () => {
     expect(decide(runs, DEFAULT_RETENTION, NOW)).toEqual([]);
   });
 
-  it('W7: a last use in the future counts as now', () => {
-    expect(decide([run('later', { days: -400 })], { ...DEFAULT_RETENTION, maxAgeDays: 0 }, NOW)).toEqual([]);
+  it('W7: a last use of a clock that was ahead neither makes a run too old nor lets it push out a fresh one', () => {
+    const counted = [-500, -400, 1].map((days) => {
+      const one = run(`d${days}`, { days });
+      return { ...one, lastUse: countsAsUsed(one.lastUse, DEFAULT_RETENTION, NOW) };
+    });
+    expect(decide(counted, DEFAULT_RETENTION, NOW)).toEqual([]);
+    const going = decide(counted, { ...DEFAULT_RETENTION, maxRuns: 1 }, NOW);
+    expect(going.map(({ id }) => id)).toEqual(['d-400', 'd-500']);
   });
 });
 

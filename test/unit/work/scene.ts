@@ -155,16 +155,24 @@ export function worker(code: string, ...args: string[]): Worker {
   };
 }
 
+interface RunEnd {
+  signal: string | null;
+  stdout: string;
+  stderr: string;
+}
+
 /** Runs to its end, or to its kill. */
-export function runToEnd(
-  code: string,
-  ...args: string[]
-): { signal: string | null; stdout: string; stderr: string } {
-  const { signal, stdout, stderr, status } = spawnSync(
-    process.execPath,
-    ['--input-type=module', '-e', program(code), '--', ...args],
-    { encoding: 'utf8', timeout: 20_000 },
-  );
+export function runToEnd(code: string, ...args: string[]): RunEnd {
+  return runLimited('true', code, ...args);
+}
+
+/** As {@link runToEnd}, with a limit that the shell sets before: `ulimit -n 200`. */
+export function runLimited(limit: string, code: string, ...args: string[]): RunEnd {
+  const node = [process.execPath, '--input-type=module', '-e', program(code), '--', ...args];
+  const { signal, stdout, stderr, status } = spawnSync('sh', ['-c', `${limit} && exec "$0" "$@"`, ...node], {
+    encoding: 'utf8',
+    timeout: 20_000,
+  });
   if (signal === null && status !== 0) throw new Error(stderr);
   return { signal, stdout, stderr };
 }
