@@ -47,7 +47,7 @@ export function agentDirFrom(word: string, { home, cwd }: Omit<AgentDirSource, '
  */
 export function agentDirAt(path: string): AgentDir {
   // Spelled one way, so that two paths of one directory can be compared.
-  const clean = path.length > 1 ? path.replace(/\/+$/, '') : path;
+  const clean = path.replace(/(?<=.)\/+$/, '');
   if (isAgentDir(clean)) return clean;
   throw new OperationError(`"${path}" is no agent directory: the path is not absolute`);
 }

@@ -54,7 +54,7 @@ export function auditAgentDir(
   { clock = systemClock, skipLinks = false, scans = AUDIT_SCANS }: AuditOptions = {},
 ): AgentDirAudit {
   const budget = { left: scans };
-  const moving = new Set(findStragglers(top, stragglers(), { add: () => undefined }).map(({ name }) => name));
+  const moving = movingIn(top);
   const found: { name: string; kind: AuditEntry['kind'] }[] = [];
   let omitted = 0;
   let cut = false;
@@ -83,6 +83,19 @@ export function auditAgentDir(
   return { entries, omitted, cut };
 }
 
+/** What the migration moves; what cannot be looked into is nothing that it could. */
+function movingIn(top: DirectoryHandle): ReadonlySet<string> {
+  const names = stragglers().flatMap((straggler) => {
+    try {
+      return findStragglers(top, [straggler], { add: () => undefined });
+    } catch (error) {
+      if (error instanceof PiSandboxError) return [];
+      throw error;
+    }
+  });
+  return new Set(names.map(({ name }) => name));
+}
+
 function kindOf(entry: Dirent): AuditEntry['kind'] {
   if (entry.isFile()) return 'file';
   if (entry.isDirectory()) return 'directory';
@@ -103,17 +116,11 @@ function sizeOf(
 ): Size {
   if (!facts.isDirectory()) return { bytes: facts.isFile() ? facts.size : 0, atLeast: false };
   if (depth === MAX_DEPTH || budget.left <= 0) return { bytes: 0, atLeast: true };
-  let directory: DirectoryHandle;
+  let directory: DirectoryHandle | undefined;
+  let bytes = 0;
+  let atLeast = false;
   try {
     directory = openChildDirectory(parent, name);
-  } catch (error) {
-    // Unreadable, swapped, or another file system: not measured.
-    if (error instanceof PiSandboxError) return { bytes: 0, atLeast: true };
-    throw error;
-  }
-  try {
-    let bytes = 0;
-    let atLeast = false;
     for (const entry of entriesOf(directory)) {
       if (budget.left-- <= 0) return { bytes, atLeast: true };
       const below = statChild(directory, entry.name);
@@ -123,7 +130,11 @@ function sizeOf(
       atLeast ||= size.atLeast;
     }
     return { bytes, atLeast };
+  } catch (error) {
+    // Closed to us, swapped, or another file system: what was seen is the least.
+    if (error instanceof PiSandboxError) return { bytes, atLeast: true };
+    throw error;
   } finally {
-    directory.close();
+    directory?.close();
   }
 }

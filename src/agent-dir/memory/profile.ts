@@ -29,7 +29,7 @@ const MARKUP = /^(?:[-*+>#|]|\d{1,9}[.)]\s|`{3}|~{3})/;
 export function entriesOfText(text: string): string[] {
   const entries: string[] = [];
   let current = '';
-  let fence: string | undefined;
+  let fence: Fence | undefined;
   let blank = false;
   const begin = (): void => {
     if (current !== '') entries.push(current);
@@ -37,10 +37,10 @@ export function entriesOfText(text: string): string[] {
   };
   for (const line of text.match(/[^\n]*\n|[^\n]+$/g) ?? []) {
     const empty = line.trim() === '';
+    if (fence?.inItem && !empty && !/^\s/.test(line)) fence = undefined;
     if (fence === undefined && !empty && startsEntry(line, current, blank)) begin();
     current += line;
-    const mark = FENCE.exec(line)?.[1];
-    if (mark !== undefined) fence = nextFence(fence, mark);
+    fence = fenceAfter(line, fence, isItem(current));
     blank = empty;
   }
   begin();
@@ -50,14 +50,33 @@ export function entriesOfText(text: string): string[] {
 function startsEntry(line: string, current: string, blank: boolean): boolean {
   if (current.trim() === '') return false;
   if (ITEM.test(line) || line.startsWith('#')) return true;
-  if (/^\s/.test(line)) return blank && !ITEM.test(current.trimStart());
+  if (/^\s/.test(line)) return blank && !isItem(current);
   return blank || current.trimStart().startsWith('#');
 }
 
+interface Fence {
+  readonly mark: string;
+  /** It ends with the list item that it began in, also where nobody has closed it. */
+  readonly inItem: boolean;
+}
+
 /** A fence is closed by one of its own kind. */
-function nextFence(open: string | undefined, mark: string): string | undefined {
-  if (open === undefined) return mark;
-  return mark.startsWith(open) ? undefined : open;
+function fenceAfter(line: string, open: Fence | undefined, inItem: boolean): Fence | undefined {
+  const mark = FENCE.exec(line.replace(ITEM, ''))?.[1];
+  if (mark === undefined) return open;
+  if (open === undefined) return { mark, inItem };
+  return mark.startsWith(open.mark) ? undefined : open;
+}
+
+/** With the end of a fence that was left open, which would take in whatever is added later. */
+function fenced(text: string): string {
+  let open: Fence | undefined;
+  for (const line of text.split('\n')) open = fenceAfter(line, open, false);
+  return open === undefined ? text : `${text}\n${open.mark}`;
+}
+
+function isItem(entry: string): boolean {
+  return ITEM.test(entry.trimStart());
 }
 
 /** What an entry says, without how it is written: two that say the same are one. */
@@ -67,15 +86,19 @@ export function saying(entry: string): string {
 
 /** @throws UsageError when there is nothing to add */
 export function withEntry(profile: string, text: string): string {
-  const given = cleaned(text);
+  const given = fenced(cleaned(text));
   if (saying(given) === '') throw new UsageError('there is nothing to remember');
   const known = entriesOfText(profile);
   if (known.some((entry) => saying(entry) === saying(given))) return profile;
-  const entry = MARKUP.test(given) ? given : `- ${given.replace(/\n(?=[^\n])/g, '\n  ')}`;
+  const entry = asEntry(given);
   const before = normalized(profile);
   if (before === '') return `${entry}\n`;
-  const list = ITEM.test(entry) && ITEM.test((known.at(-1) ?? '').trimStart());
+  const list = ITEM.test(entry) && isItem(known.at(-1) ?? '');
   return `${before}${list ? '' : '\n'}${entry}\n`;
+}
+
+function asEntry(text: string): string {
+  return MARKUP.test(text) ? text : `- ${text.replace(/\n(?=[^\n])/g, '\n  ')}`;
 }
 
 /**
@@ -88,16 +111,24 @@ export function withReplaced(profile: string, old: string, text: string): string
   if (given === '')
     throw new UsageError('there is nothing to put in its place', { hint: 'pi-work memory remove' });
   if (wanted === '') throw new UsageError('there is nothing to replace');
-  // A repeated call after an interrupted one finds its work done.
-  if (!profile.includes(wanted) && entriesOfText(profile).some((entry) => entry.includes(given)))
-    return profile;
   const entries = entriesOfText(profile);
   const [at] = holders(entries, wanted);
-  if (at === undefined) return replacedAcross(profile, wanted, given);
+  if (at === undefined) {
+    // A repeated call after an interrupted one finds its work done.
+    const isDone = entries.some((entry) => entry.includes(given) || saying(entry) === saying(given));
+    return isDone && !profile.includes(wanted) ? profile : replacedAcross(profile, wanted, given);
+  }
   const entry = entries[at] ?? '';
   if (entry.split(wanted).length > 2) throw new AmbiguousTextError(wanted, 2);
-  entries[at] = entry.replace(wanted, () => given);
+  entries[at] = entry.includes(wanted) ? entry.replace(wanted, () => given) : rewritten(entry, given);
   return normalized(entries.join(''));
+}
+
+/** Of an entry that says the text in other lines, or with other spaces, all is replaced but its bullet. */
+function rewritten(entry: string, text: string): string {
+  const bullet = ITEM.exec(entry.trimStart())?.[0].trim();
+  const end = /\s*$/.exec(entry)?.[0] ?? '';
+  return `${bullet === undefined ? text : asEntry(text).replace(/^-(?= )/, bullet)}${end}`;
 }
 
 /** A text that reaches over several entries. */

@@ -45,14 +45,27 @@ export async function readStored(agentDir: AgentDir): Promise<Stored> {
   for (let number = 1; number <= MAX_SHARDS; number++) {
     const name = shardName(number);
     const content = await readText(preferencesDir(agentDir, name), MAX_FILE_BYTES);
-    if (content === undefined) break;
+    // One that somebody removed takes nothing of those behind it.
+    if (content === undefined) continue;
     files.set(name, content);
     texts.push(shardText(content));
   }
   const profile = texts.join('');
-  const own = (user ?? '').replace(POINTER, '');
-  const sharded = texts.length > 0 || own !== (user ?? '');
+  const { own, points } = withoutPointer(user ?? '');
+  const sharded = texts.length > 0 || points;
   return { profile: merged(profile, own), shards: texts.length, sharded, files };
+}
+
+/** An editor may have changed the end of it, or the empty lines in it; then its entries tell. */
+function withoutPointer(user: string): { own: string; points: boolean } {
+  const rest = user.replace(POINTER, '');
+  if (rest !== user) return { own: rest, points: true };
+  const pointer = new Set(entriesOfText(POINTER).map(saying));
+  const entries = entriesOfText(user);
+  const own = entries.filter((entry) => !pointer.has(saying(entry)));
+  // Its heading alone may be a user's own.
+  if (entries.length - own.length < pointer.size) return { own: user, points: false };
+  return { own: own.join(''), points: true };
 }
 
 /** What somebody wrote into `USER.md` by hand beside the shards belongs to the profile too, each saying once. */

@@ -39,11 +39,14 @@ export async function doctor({ json = false }: { json?: boolean }): Promise<numb
   return all > 0 ? 1 : 0;
 }
 
-function findingsOf({ problems, leftovers }: RootView): Finding[] {
+function findingsOf({ problems, leftovers, cut }: RootView): Finding[] {
   const found = problems.items.map(({ path, kind, reason }) => ({ path, what: `${WORDS[kind]}: ${reason}` }));
-  if (leftovers === 0) return found;
-  const what = `${leftovers} directories that ended processes left; pi-work prune sees to them`;
-  return [...found, { path: '.', what }];
+  if (leftovers > 0) {
+    const what = `${leftovers} directories that ended processes left; pi-work prune sees to them, or says why not`;
+    found.push({ path: '.', what });
+  }
+  if (cut) found.push({ path: '.', what: 'there is more than was looked at' });
+  return found;
 }
 
 const WORDS: Record<RootView['problems']['items'][number]['kind'], string> = {

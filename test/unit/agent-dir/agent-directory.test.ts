@@ -60,6 +60,12 @@ describe('W1: where the agent directory is', () => {
     expect(found({ PI_CODING_AGENT_DIR: word })).toBe(path);
   });
 
+  test('W1: a home directory that is the root is one as well', () => {
+    const at = (word: string) => getAgentDir({ env: { PI_CODING_AGENT_DIR: word }, home: '/', cwd: '/' });
+    expect([at(''), at('~'), at('//'), at('~/x//')]).toEqual(['/.pi/agent', '/', '/', '/x']);
+    expect(agentDirAt('//')).toBe('/');
+  });
+
   test('W1: a relative path is taken for no agent directory', () => {
     expect(() => agentDirAt('agent')).toThrow('"agent" is no agent directory: the path is not absolute');
   });

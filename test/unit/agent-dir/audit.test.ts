@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, lstatSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import {
   type AuditEntry,
@@ -12,8 +13,10 @@ import {
 } from '../../../src/agent-dir/index.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { builtProgram } from '../../setup/built-program.ts';
 import { agentDirWith, opened, type Tree } from './scene.ts';
 
+const NOBODY = 1_999;
 const NOW = new Date('2026-12-01T00:00:00Z');
 const clock: Clock = { ...systemClock, now: () => NOW };
 
@@ -115,6 +118,24 @@ describe('W12: the audit of an agent directory', () => {
     const [entry] = audited(tree, { scans: 10 }).entries;
     expect(entry).toMatchObject({ name: 'mine', atLeast: true });
     expect(entry?.bytes).toBeLessThan(10);
+  });
+
+  test('W12: a directory that is closed to it costs no word about the others', (context) => {
+    if (process.getuid?.() !== 0) return context.skip('made for another user by root');
+    const agentDir = agentDirWith({ 'closed/a': 'a', 'tmp/x': 'x', 'other/a': 'a' });
+    chmodSync(join(agentDir, '..'), 0o755);
+    chmodSync(join(agentDir, 'closed'), 0o744);
+    chmodSync(join(agentDir, 'tmp'), 0o700);
+    const room = pathToFileURL(builtProgram('src/agent-dir/index.ts')).href;
+    const code = `const room = await import(${JSON.stringify(room)});
+      process.setgroups([]); process.setgid(${NOBODY}); process.setuid(${NOBODY});
+      const { entries } = room.auditAgentDir(room.openAgentDir(${JSON.stringify(agentDir)}));
+      console.log(JSON.stringify(entries));`;
+    const said = execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' });
+    expect(JSON.parse(said)).toMatchObject([
+      { name: 'closed', bytes: 0, atLeast: true },
+      { name: 'other', bytes: 1, atLeast: false },
+    ]);
   });
 
   test('W12: follows no link, waits for no fifo and changes nothing', () => {

@@ -20,7 +20,7 @@ import {
   promptText,
   readMemory,
 } from '../../../src/agent-dir/index.ts';
-import { POINTER } from '../../../src/agent-dir/memory/shards.ts';
+import { POINTER, shardText } from '../../../src/agent-dir/memory/shards.ts';
 import { takeLock } from '../../../src/lib/kernel-lock.ts';
 import { agentDirWith, scratch, treeOf } from './scene.ts';
 
@@ -123,6 +123,22 @@ describe('W11: a profile that outgrows its budget', () => {
     expect(profile.match(/- the last one\n/g)).toHaveLength(1);
     expect(profile).toMatch(/- in a shard\n\n?- by hand\n- new\n$/);
     expect(userFile(agentDir)).toBe(POINTER);
+  });
+
+  test('W11: a pointer that an editor saved in its own way is still one, and no part of the profile', async () => {
+    const agentDir = await overflown();
+    const { profile } = await readMemory(agentDir);
+    writeFileSync(join(agentDir, 'USER.md'), `\ufeff${POINTER.trimEnd().replaceAll('\n', '\r\n')}`);
+    expect((await readMemory(agentDir)).profile).toBe(profile);
+    await add(agentDir, 'new');
+    expect((await readMemory(agentDir)).profile).toBe(`${profile}- new\n`);
+  });
+
+  test('W11: a shard that somebody removed takes nothing of the others with it', async () => {
+    const agentDir = await overflown();
+    const parts = ['1', '2'].map((n) => join(preferences(agentDir), `user-preferences-${n}.okf.md`));
+    rmSync(parts[0] ?? '');
+    expect((await readMemory(agentDir)).profile).toBe(shardText(readFileSync(parts[1] ?? '', 'utf8')));
   });
 
   test('W11: more than a profile can be is refused, and what is there stays', async () => {

@@ -76,6 +76,24 @@ describe('W11: entries of a profile', () => {
     expect(withEntry(WRITTEN, 'works in Berlin, in the mornings and seldom on Fridays')).toBe(WRITTEN);
   });
 
+  test('W11: a fence that was left open takes in nothing that is added later', () => {
+    for (const open of ['```js\nfoo()', 'use:\n```js\nfoo()', '- ~~~\n  foo()']) {
+      const both = withEntry(withEntry('', open), 'likes tea');
+      expect(withoutEntry(both, 'likes tea').removed).toBe('- likes tea');
+    }
+    const byHand = '- use:\n  ```js\n  foo()\n- likes tea\n- likes cats\n';
+    expect(withoutEntry(byHand, 'likes tea').removed).toBe('- likes tea');
+  });
+
+  test('W11: a text that was added is replaced and removed by that text', () => {
+    const given = 'works\nin  Berlin';
+    const added = withEntry('- likes tea\n', given);
+    expect(withReplaced(added, given, 'works in Bonn')).toBe('- likes tea\n- works in Bonn\n');
+    expect(withReplaced(`${added}- works in Bonn\n`, given, 'works in Bonn')).not.toContain('Berlin');
+    expect(withReplaced('1. likes  tea\n2. b\n', 'likes tea', 'x\ny')).toBe('1. x\n  y\n2. b\n');
+    expect(withoutEntry(added, given).removed).toBe('- works\n  in  Berlin');
+  });
+
   test('W11: nothing cannot be added', () => {
     expect(() => withEntry('', ' \n ')).toThrow('there is nothing to remember');
     expect(() => withEntry('', '- ')).toThrow('there is nothing to remember');

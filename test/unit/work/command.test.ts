@@ -147,6 +147,20 @@ describe('pi-work', () => {
     expect(readdirSync(join(root, 'jobs/shop'))).toContain(`.tombstone-${'a'.repeat(32)}`);
   });
 
+  it('W8: doctor does not say that all is well where it could not look at all', async () => {
+    const { call, run, root } = scene();
+    await (await run('jobs/shop/r')).release();
+    for (let n = 0; n < 10_000; n++) writeFileSync(join(root, `jobs/shop/f${n}`), '');
+    rmSync(join(root, 'jobs/shop/f0'));
+    expect(call('doctor').stdout).not.toContain('more than was looked at');
+    for (const n of [0, 10_000]) writeFileSync(join(root, `jobs/shop/f${n}`), '');
+    const { status, stdout } = call('doctor');
+    expect({ status, cut: stdout.includes('there is more than was looked at') }).toEqual({
+      status: 1,
+      cut: true,
+    });
+  });
+
   it('W8: on a machine without work directories every verb says so, and makes none', () => {
     const { call, root } = scene();
     for (const verb of ['list', 'prune', 'doctor', 'path'])
