@@ -28,4 +28,5 @@ export { type LiveMark, markLive } from './migration/live.ts';
 export { type MigrationOptions, migrateAgentDirLayout, openAgentDir } from './migration/migrate.ts';
 export type { MigrationReport, MigrationStep } from './migration/report.ts';
 export * from './places.ts';
+export { type Decisions, isTrusted, parseDecisions } from './trust.ts';
 export * from './work-root.ts';

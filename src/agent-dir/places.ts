@@ -89,6 +89,11 @@ export function jobSessionsDir(agentDir: AgentDir, project: string): string {
   return place(agentDir, ['multi-agent-sessions', project]);
 }
 
+/** Profiles of agents (J7). */
+export function agentsDir(agentDir: AgentDir): string {
+  return place(agentDir, ['agents']);
+}
+
 /** Where pi installs packages from npm. */
 export function npmDir(agentDir: AgentDir): string {
   return place(agentDir, ['npm']);

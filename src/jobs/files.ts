@@ -29,6 +29,7 @@ export type SmallFile = (typeof SMALL_FILES)[number];
 export type TextFile = (typeof TEXT_FILES)[number];
 export type LogFile = (typeof LOG_FILES)[number];
 export type JobFile = SmallFile | TextFile | LogFile;
+export const JOB_FILES: readonly JobFile[] = [...SMALL_FILES, ...TEXT_FILES, ...LOG_FILES];
 
 /** What the next run clears before anything else: so these always tell of the latest one (J2). */
 export const CLEARED_BY_A_RUN = [
@@ -68,11 +69,14 @@ export function writeSmall(directory: JobDirectory, name: SmallFile, value: stri
 
 /** @throws FileError; LimitError for what no reader would take */
 export async function writeText(directory: JobDirectory, name: TextFile, text: string): Promise<void> {
+  await writeFileAtomic(jobFile(directory, name), textBytes(name, text));
+}
+
+/** What is written of a text. @throws LimitError for what no reader would take */
+export function textBytes(name: string, text: string): Buffer {
   const bytes = Buffer.from(text, 'utf8');
-  if (bytes.length > TEXT_BYTES) {
-    throw new LimitError(`${name} would have ${bytes.length} bytes; ${TEXT_BYTES} is the most`);
-  }
-  await writeFileAtomic(jobFile(directory, name), bytes);
+  if (bytes.length <= TEXT_BYTES) return bytes;
+  throw new LimitError(`${name} would have ${bytes.length} bytes; ${TEXT_BYTES} is the most`);
 }
 
 /** Takes a file away; that it is not there is as good. @throws FileError */

@@ -39,6 +39,16 @@ export function slotsDirectory(place: JobsPlace, project: ProjectFolder, depth: 
   return join(projectDirectory(place, project), 'slots', String(depth));
 }
 
+/** Every job that was removed (rule 3). */
+export function deletionLog({ state }: JobsPlace): string {
+  return join(state, 'deletions.log');
+}
+
+/** Held by the one command that removes jobs. */
+export function removalLock({ state }: JobsPlace): string {
+  return join(state, 'removal.lock');
+}
+
 /** All sockets of all projects, 0700 (J9). */
 export function socketDirectory({ state }: JobsPlace): string {
   return join(state, 'sockets');

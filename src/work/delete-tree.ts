@@ -52,10 +52,10 @@ type Walking = Generator<undefined, boolean, undefined>;
  */
 export function* deleteContent(
   top: DirectoryHandle,
-  { keep, empty, measure }: { keep: string; empty: string; measure: boolean },
+  { keep, empty, measure }: { keep: string; empty?: string; measure: boolean },
 ): Generator<undefined, Deletion, undefined> {
   const walk: Walk = { top, measure, broughtUp: false, bytes: 0, entries: 0, obstacle: undefined };
-  attempt(walk, top, empty, () => removeEmptyChild(top, empty));
+  if (empty !== undefined) attempt(walk, top, empty, () => removeEmptyChild(top, empty));
   for (let pass = 1, deep = 1; ; ) {
     walk.broughtUp = false;
     walk.obstacle = undefined;

@@ -1,4 +1,5 @@
 export { acquireRun } from './acquire.ts';
+export { type Deletion, deleteContent } from './delete-tree.ts';
 export * from './errors.ts';
 export { type LookOptions, lookAt, type RootView, type RunView } from './look.ts';
 export { InvalidWorkNameError, isWorkSegment, type WorkSegment, workSegment } from './names.ts';

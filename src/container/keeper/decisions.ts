@@ -1,21 +1,4 @@
-/** pi's trust decisions: canonical directory to trusted, not trusted, or undecided. */
-export type Decisions = ReadonlyMap<string, boolean | null>;
-
-/** The decisions in a file's text; undefined for what pi would not read either (half written, corrupt). */
-export function parseDecisions(text: string): Decisions | undefined {
-  try {
-    const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''));
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-    const decisions = new Map<string, boolean | null>();
-    for (const [path, decision] of Object.entries(value)) {
-      if (typeof decision !== 'boolean' && decision !== null) return undefined;
-      decisions.set(path, decision);
-    }
-    return decisions;
-  } catch {
-    return undefined;
-  }
-}
+import type { Decisions } from '../../agent-dir/index.ts';
 
 /** As pi writes them: sorted, two spaces. */
 export function renderDecisions(decisions: Decisions): string {

@@ -11,12 +11,12 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { TRUST_LOCK } from '../../agent-dir/index.ts';
+import { type Decisions, parseDecisions, TRUST_LOCK } from '../../agent-dir/index.ts';
 import { writeFileAtomic } from '../../lib/atomic-file.ts';
 import { readRegularFile } from '../../lib/bounded-read.ts';
 import { hasCode, messageOf, OperationError } from '../../lib/errors.ts';
 import { takeLock } from '../../lib/kernel-lock.ts';
-import { carryOver, type Decisions, parseDecisions, renderDecisions, sameDecisions } from './decisions.ts';
+import { carryOver, renderDecisions, sameDecisions } from './decisions.ts';
 import { underPiLock } from './pi-lock.ts';
 
 const MAX_BYTES = 4 * 1024 * 1024;

@@ -4,7 +4,8 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writ
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { carryOver, parseDecisions } from '../../../src/container/keeper/decisions.ts';
+import { parseDecisions } from '../../../src/agent-dir/index.ts';
+import { carryOver } from '../../../src/container/keeper/decisions.ts';
 import { tryLock } from '../../../src/lib/kernel-lock.ts';
 import { temporary, until } from './sandbox.ts';
 
