@@ -3,6 +3,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type AgentDir, readMemory } from '../../../src/agent-dir/index.ts';
+import {
+  INDEX_NAME,
+  POINTER,
+  renderIndex,
+  renderShards,
+  shardName,
+} from '../../../src/agent-dir/memory/shards.ts';
 import type { AgentDirJob } from '../../faults/agent-dir/driver.ts';
 import { filesOf } from '../../faults/agent-dir/memory-scene.ts';
 import type { FaultPlan } from '../../faults/history/broken-fs.ts';
@@ -40,6 +47,7 @@ async function eachKilled(
 
 const PATIENT = { timeout: 300_000 };
 const BUDGET = 512;
+const PREFERENCES = 'okf-memory/user-preferences';
 const FACTS = Array.from({ length: 90 }, (_, n) => `- fact ${n} ${'x'.repeat(100)}\n`);
 
 /** Everything but locks, and what a killed writer may leave. */
@@ -61,6 +69,22 @@ describe('killed before each write', () => {
         // The pointer comes last: until then all of it is in USER.md.
         const user = readFileSync(join(agentDir, 'USER.md'), 'utf8');
         if (user !== FACTS.join('')) expect(Object.keys(filesOf(agentDir))).toContain('index.okf.md');
+      });
+    },
+  );
+
+  it(
+    'W11: a profile that needs a shard less: nothing is lost, and the shard goes last',
+    PATIENT,
+    async () => {
+      const [first, second, last] = ['one', 'two', 'three'].map((word) => `- ${word} ${'x'.repeat(6_000)}\n`);
+      const before = `${first}${second}${last}`;
+      const shards = renderShards(before).map((text, at) => [`${PREFERENCES}/${shardName(at + 1)}`, text]);
+      const index = [`${PREFERENCES}/${INDEX_NAME}`, renderIndex(before)];
+      const tree = { 'USER.md': POINTER, ...Object.fromEntries([...shards, index]) };
+      const work: Work = { verb: 'replace', old: second?.trim() ?? '', text: '- short', budget: BUDGET };
+      await eachKilled(tree, work, kept, async (agentDir) => {
+        expect([before, `${first}- short\n${last}`]).toContain((await readMemory(agentDir)).profile);
       });
     },
   );

@@ -6,7 +6,7 @@ import { makeScene, NAME, runToEnd, type Scene } from './scene.ts';
 
 const BREAK = new URL('../../faults/history/broken-fs.ts', import.meta.url).href;
 const REQUEST = { ...NAME, runId: 'r' };
-/** Each step is a process of its own; `npm run faults` tries the others. */
+/** Each step is a process of its own; `npm run faults` tries the others. An acquire is tried at each. */
 const STRIDE = 3;
 const RETENTION = retentionOf({ maxAgeDays: 30 });
 
@@ -38,7 +38,7 @@ describe('at a change to the file system', () => {
     'W4: %s: an acquire leaves no unowned directory, and the next works',
     async (fault) => {
       let steps = 0;
-      for (let step = 1, hit = true; hit; step += STRIDE) {
+      for (let step = 1, hit = true; hit; step++) {
         const scene = makeScene();
         mkdirSync(scene.tenant, { recursive: true });
         hit = broken(
