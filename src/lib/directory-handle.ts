@@ -16,6 +16,7 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  readSync,
   realpathSync,
   type Stats,
   statSync,
@@ -36,6 +37,11 @@ export interface DirectoryHandle {
   readonly inode: number;
   /** Bytes of the directory itself when it was opened: on most file systems they tell a small one from a large one. */
   readonly bytes: number;
+  /**
+   * The mount that it lies in, by the kernel's number: what tells a directory that is mounted elsewhere on its own file
+   * system. Undefined where the system does not say (macOS, which knows no such mounts). Costs a look into `/proc`.
+   */
+  mount(): string | undefined;
   /** There is no way through the descriptor here: the path is verified before each use instead. */
   readonly byPath: boolean;
   /**
@@ -55,7 +61,7 @@ export class MountPointError extends OperationError {
   readonly path: string;
 
   constructor(path: string) {
-    super(`${path} is another file system, mounted there`);
+    super(`${path} is another file system, or a part of this one, mounted there`);
     this.path = path;
   }
 }
@@ -91,12 +97,13 @@ export function openDirectory(path: string, { byPath = false } = {}): DirectoryH
  * @param name as bytes where it is no text
  * @param acrossMounts also where another file system is mounted: for a place that the user may well have put on another
  *   disk, never for a walk that deletes
+ * @param bindMounts also where another directory of the same file system is mounted; false for a walk that deletes
  * @throws FileError (`code` as for {@link openDirectory}), MountPointError
  */
 export function openChildDirectory(
   parent: DirectoryHandle,
   name: string | Buffer,
-  { acrossMounts = false } = {},
+  { acrossMounts = false, bindMounts = true } = {},
 ): DirectoryHandle {
   const path = join(parent.path, name.toString());
   let child: DirectoryHandle;
@@ -108,7 +115,13 @@ export function openChildDirectory(
   } catch (error) {
     throw new FileError('open directory', path, error);
   }
-  if (acrossMounts || child.device === parent.device) return child;
+  try {
+    const isWithin = child.device === parent.device && (bindMounts || child.mount() === parent.mount());
+    if (acrossMounts || isWithin) return child;
+  } catch (error) {
+    child.close();
+    throw new FileError('open directory', path, error);
+  }
   child.close();
   throw new MountPointError(path);
 }
@@ -174,6 +187,7 @@ function handleOf(
   const address = descriptor ?? realPath();
   const byPath = descriptor === undefined;
   let open = true;
+  let mount: { id: string | undefined } | undefined;
   return {
     path,
     fd,
@@ -181,6 +195,10 @@ function handleOf(
     inode,
     bytes,
     byPath,
+    mount() {
+      mount ??= { id: mountOf(fd) };
+      return mount.id;
+    },
     at(name) {
       if (!open) throw new OperationError(`${path} was closed before`);
       if (name === '' || name === '..' || name.includes('/')) {
@@ -197,6 +215,23 @@ function handleOf(
       open = false;
     },
   };
+}
+
+const FACTS_BYTES = 512;
+
+function mountOf(descriptor: number): string | undefined {
+  let fd: number | undefined;
+  try {
+    fd = openSync(`/proc/self/fdinfo/${descriptor}`, constants.O_RDONLY);
+    const facts = Buffer.allocUnsafe(FACTS_BYTES);
+    const text = facts.toString('latin1', 0, readSync(fd, facts, 0, FACTS_BYTES, 0));
+    return /^mnt_id:\s*(\d+)$/m.exec(text)?.[1];
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
+    throw error;
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
 }
 
 /** How this process reaches its descriptors by a path: asked once. `self` costs one link more for each call. */

@@ -183,11 +183,11 @@ function withRights<T>(directory: DirectoryHandle, act: () => T): T {
 
 function openWithRights(parent: DirectoryHandle, name: string): DirectoryHandle {
   try {
-    return openChildDirectory(parent, name);
+    return openChildDirectory(parent, name, { bindMounts: false });
   } catch (error) {
     if (!hasCode(error, 'EACCES')) throw error;
     grantOwnerOfChild(parent, name);
-    return openChildDirectory(parent, name);
+    return openChildDirectory(parent, name, { bindMounts: false });
   }
 }
 

@@ -83,7 +83,7 @@ function* measureBelow(walk: Walk, parent: DirectoryHandle, name: string | Buffe
   }
   let directory: DirectoryHandle | undefined;
   try {
-    directory = openChildDirectory(parent, name);
+    directory = openChildDirectory(parent, name, { bindMounts: false });
     yield* measureEntries(walk, directory, depth);
   } catch (error) {
     if (!(error instanceof PiSandboxError)) throw error;

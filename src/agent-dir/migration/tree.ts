@@ -23,7 +23,7 @@ export function inChild<T>(
   name: string,
   work: (directory: DirectoryHandle) => T,
 ): T {
-  const directory = openChildDirectory(parent, name);
+  const directory = openChildDirectory(parent, name, { bindMounts: false });
   try {
     return work(directory);
   } finally {

@@ -319,6 +319,30 @@ describe('W10: between file systems', () => {
     }
   });
 
+  test('W10: a tree in which another directory is mounted stays whole, and so does that directory', async ({
+    skip,
+  }) => {
+    const { agentDir, end } = stateElsewhere({ 'backups/d/x': 'x', 'backups/d/theirs/': '' }, skip);
+    const theirs = scratch();
+    plant(theirs, { precious: 'theirs' });
+    try {
+      execFileSync('mount', ['--bind', theirs, join(agentDir, 'backups/d/theirs')]);
+      try {
+        expect(await migrateAgentDirLayout(opened(agentDir))).toMatchObject({ moved: 0, left: 1 });
+        expect(treeOf(theirs)).toEqual({ precious: 'theirs' });
+      } finally {
+        execFileSync('umount', [join(agentDir, 'backups/d/theirs')]);
+      }
+      expect(treeOf(agentDir)).toEqual({
+        'backups/d/x': 'x',
+        'backups/d/theirs/': '',
+        'state/backups/config/': '',
+      });
+    } finally {
+      end();
+    }
+  });
+
   test('W10: a collision there is kept as well, and a tree with a link in it stays whole', async ({
     skip,
   }) => {

@@ -132,6 +132,27 @@ describe('a prune meets', () => {
     expect(existsSync(scene.tenant)).toBe(false);
   });
 
+  it('W6: a directory of the same file system mounted in a run, whose content stays too', async (context) => {
+    if (!AS_ROOT) return context.skip('only root can mount');
+    const scene = makeScene();
+    writeFileSync(join(scene.outside, 'kept'), Buffer.alloc(600 * 1024, 1));
+    const path = await scene.run('r', { days: 1 });
+    mkdirSync(join(path, 'mounted'));
+    execFileSync('mount', ['--bind', scene.outside, join(path, 'mounted')]);
+    let mounted = join(path, 'mounted');
+    try {
+      await scene.prune({ maxBytes: 256 * 1024 });
+      expect(scene.runs(), 'what it holds is not the run’s size').toEqual(['r']);
+      const report = await scene.prune({ maxRuns: 0 });
+      const [tombstone = ''] = scene.ours().filter((name) => name.startsWith('.tombstone-'));
+      mounted = join(scene.tenant, tombstone, 'mounted');
+      expect(report.problems.items).toMatchObject([{ kind: 'unfinished' }]);
+      expect(readdirSync(scene.outside)).toEqual(['kept']);
+    } finally {
+      execFileSync('umount', [mounted]);
+    }
+  });
+
   it('W7: a mount in a run that stays: what it holds is not the run’s size', async (context) => {
     const disk = smallDisk(1_024);
     if ('skip' in disk) return context.skip(disk.skip);
