@@ -1,4 +1,5 @@
 /** What the file system refuses, as one line with the path and, where there is one, the next step (rule 5). */
+import { readlinkSync } from 'node:fs';
 import { messageOf, OperationError } from './errors.ts';
 
 const NEXT_STEPS: Record<string, string> = {
@@ -15,11 +16,23 @@ export class FileError extends OperationError {
   readonly code: string | undefined;
 
   /** `doing` completes "cannot …": `write`, `lock`, `read`. */
-  constructor(doing: string, path: string, cause: unknown) {
+  constructor(doing: string, given: string, cause: unknown) {
+    const path = spelledOut(given);
     const code = codeOf(cause);
     super(`cannot ${doing} ${path}: ${reasonOf(cause)}`, { cause, hint: code && NEXT_STEPS[code] });
     this.path = path;
     this.code = code;
+  }
+}
+
+/** A path through one of our open directories (`directory-handle.ts`) says nothing to people: where that really is. */
+export function spelledOut(path: string): string {
+  const [, directory, rest = ''] = /^(\/proc\/(?:\d+|self)\/fd\/\d+)(\/.*)?$/s.exec(path) ?? [];
+  if (directory === undefined) return path;
+  try {
+    return `${readlinkSync(directory)}${rest}`;
+  } catch {
+    return path;
   }
 }
 

@@ -19,7 +19,7 @@ import {
 import { createRequire } from 'node:module';
 import { type Clock, systemClock } from './clock.ts';
 import { hasCode, OperationError } from './errors.ts';
-import { FileError } from './file-error.ts';
+import { FileError, spelledOut } from './file-error.ts';
 import { encodeLockRecord, type LockRecord, readLockRecord } from './lock-record.ts';
 import { safeForTerminal } from './redact.ts';
 import { retryUntil } from './retry.ts';
@@ -65,7 +65,8 @@ export class LockTakenError extends OperationError {
   readonly path: string;
   readonly record: LockRecord | undefined;
 
-  constructor(path: string, record: LockRecord | undefined) {
+  constructor(given: string, record: LockRecord | undefined) {
+    const path = spelledOut(given);
     const holder = record
       ? `by ${record.what} (process ${record.pid} on ${record.host}, since ${record.startedAt})`
       : 'by another process';

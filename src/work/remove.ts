@@ -4,7 +4,7 @@
  */
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { entriesOf, removeEmptyChild, unlinkChild } from '../lib/directory-entries.ts';
+import { entriesOf, removeEmptyChild, statChild, unlinkChild } from '../lib/directory-entries.ts';
 import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handle.ts';
 import { hasCode, messageOf, PiSandboxError } from '../lib/errors.ts';
 import { FileError } from '../lib/file-error.ts';
@@ -24,7 +24,7 @@ export interface Tombstone {
   /** Undefined for an empty one, which nothing but its end was left of. */
   readonly run: WorkRunName | undefined;
   readonly directory: DirectoryHandle;
-  /** Held while it is deleted, so that a prune does not take it for a dead one's. Undefined where it cannot be. */
+  /** Held while its content is deleted, so that a prune does not take it for a dead one's. Undefined where it cannot be. */
   readonly gate: KernelLock | undefined;
 }
 
@@ -145,7 +145,7 @@ export function leaveTombstone({ gate, directory }: Tombstone): void {
  */
 export async function deleteInTurns(
   tenant: DirectoryHandle,
-  { name, run, directory }: Tombstone,
+  { name, run, directory, gate }: Tombstone,
   { measure, turn = turns() }: { measure: boolean; turn?: ReturnType<typeof turns> },
 ): Promise<Deletion> {
   const deleting = deleteContent(directory, { keep: MANIFEST, empty: LEASES, measure });
@@ -158,8 +158,10 @@ export async function deleteInTurns(
     obstacle: { path: join(tenant.path, name), reason },
   });
   try {
+    // On network file systems a file that is open keeps a name in its directory, which then never becomes empty.
+    gate?.release();
     removeManifest(directory);
-    if (removeEmptyChild(tenant, name)) return deletion;
+    if (removeEmptyChild(tenant, name) || statChild(tenant, name) === undefined) return deletion;
     // Written into at that very moment: the next prune must still know whose it is.
     if (run) writeManifest(directory, run, new Date(0));
     return obstacle('something was written into it');

@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   renameSync,
   symlinkSync,
   writeFileSync,
@@ -28,6 +29,7 @@ import {
   openChildFile,
   openDirectory,
 } from '../../../src/lib/directory-handle.ts';
+import { takeLock, tryLock } from '../../../src/lib/kernel-lock.ts';
 import { smallDisk, temporaryDirectory } from './temporary.ts';
 
 function handle(path: string): DirectoryHandle {
@@ -57,6 +59,19 @@ describe('a directory handle', () => {
     unlinkChild(directory, 'mine');
     expect(readdirSync(join(root, 'moved'))).toEqual([]);
     expect(readFileSync(join(elsewhere, 'theirs'), 'utf8')).toBe('kept');
+  });
+
+  it('rule 5: what fails below it is told by its real path', async () => {
+    const root = temporaryDirectory();
+    const directory = handle(root);
+    mkdirSync(join(root, 'lock'));
+    const path = join(realpathSync(root), 'lock');
+    await expect(takeLock(directory.at('lock'))).rejects.toThrow(`cannot open lock ${path}: `);
+    const lock = tryLock(directory.at('held'));
+    onTestFinished(() => lock?.release());
+    await expect(takeLock(directory.at('held'), { waitMs: 0 })).rejects.toThrow(
+      `${join(realpathSync(root), 'held')} is held by another process`,
+    );
   });
 
   it('rule 8: without /proc it refuses to go on once another directory stands at its path', () => {
