@@ -211,7 +211,8 @@ function openLockFile(path: string, flags: number): number {
   try {
     const stat = fstatSync(fd);
     if (!stat.isFile()) throw new OperationError('it is not a regular file');
-    const isOurs = stat.nlink === 1 && stat.uid === process.getuid?.();
+    // A probe changes nothing, so that it also works where nothing can be changed.
+    const isOurs = flags !== constants.O_RDONLY && stat.nlink === 1 && stat.uid === process.getuid?.();
     if (stat.size === 0 && (stat.mode & 0o777) !== 0o600 && isOurs) fchmodSync(fd, 0o600);
     return fd;
   } catch (error) {

@@ -88,6 +88,8 @@ export function claimStorage(
       run.releaseNow();
       throw new StorageReleasedError(namespace);
     }
+    // Of a pi that runs for days nothing else would take away those that were released.
+    for (const one of held) if (!one.isHeld()) held.delete(one);
     held.add(run);
     return run;
   }

@@ -73,3 +73,20 @@ it('W5: an acquire that is called off after it had the run holds nothing', async
     { runId: 'r', inUse: false },
   ]);
 });
+
+it('W8: on a read-only file system it says what is held, and an acquire what is the matter', async (context) => {
+  if (!AS_ROOT) return context.skip('only root can mount');
+  const scene = makeScene();
+  const path = await scene.run('dead');
+  // What a crash leaves of a marker, by a program that made it with other rights.
+  writeFileSync(join(path, '.leases', `${'a'.repeat(32)}.lease`), '', { mode: 0o644 });
+  execFileSync('mount', ['--bind', scene.root, scene.root]);
+  execFileSync('mount', ['-o', 'remount,ro,bind', scene.root]);
+  try {
+    const { runs, problems } = await lookAt(scene.root);
+    expect({ runs, problems: problems.items }).toMatchObject({ runs: [{ inUse: false }], problems: [] });
+    await expect(acquireRun(scene.root, NAME)).rejects.toThrow('read-only file system');
+  } finally {
+    execFileSync('umount', [scene.root]);
+  }
+});
