@@ -13,6 +13,7 @@ const LF = 0x0a;
 export interface ProgressLog {
   /** Resolves when the line is written, after all before it. One that cannot be written is lost, and that is told. */
   write(line: string): Promise<void>;
+  /** When all is written; what comes later is lost. */
   close(): Promise<void>;
 }
 
@@ -24,6 +25,7 @@ export function openProgressLog(
   const path = jobFile(directory, 'progress.log');
   let opened: { handle: FileHandle; size: number } | undefined;
   let last: Promise<void> = Promise.resolve();
+  let closed = false;
 
   async function append(line: string): Promise<void> {
     try {
@@ -48,10 +50,11 @@ export function openProgressLog(
 
   return {
     write(line) {
-      last = last.then(() => append(line));
+      if (!closed) last = last.then(() => append(line));
       return last;
     },
     async close() {
+      closed = true;
       await last;
       await opened?.handle.close();
       opened = undefined;

@@ -1,6 +1,7 @@
 /** A run of a job, from a held lock to a committed end (J2-J4). */
 import type { Clock } from '../../lib/clock.ts';
 import { messageOf, OperationError } from '../../lib/errors.ts';
+import { type Budget, openBudget } from '../budget/budget.ts';
 import { readSmall, readText } from '../files.ts';
 import type { HeldJob } from '../held-job.ts';
 import { projectFolder } from '../names.ts';
@@ -11,7 +12,7 @@ import type { RunEnd } from './life.ts';
 import type { RunOptions } from './options.ts';
 import { commitRun, type Result } from './result.ts';
 import { openRun, type Run } from './run.ts';
-import { openSpending } from './spending.ts';
+import { openSpending, type Spending } from './spending.ts';
 
 /**
  * Sees a run of a job to its end and commits it. The job's lock is free when this returns or throws, and nothing of
@@ -30,7 +31,8 @@ export async function runJob(held: HeldJob, options: RunOptions): Promise<RunEnd
     result = await work(run, over.signal);
   } catch (error) {
     run.failures.note(error);
-    run.life.happen({ type: 'gone', reason: `runner: ${messageOf(error)}` });
+    const where = run.stopping.client ? 'runner' : 'not-started';
+    run.life.happen({ type: 'gone', reason: `${where}: ${messageOf(error)}` });
   }
   over.abort();
   await serving;
@@ -50,24 +52,50 @@ function obey(
 async function work(run: Run, over: AbortSignal): Promise<Result> {
   const { held, failures } = run;
   const slot = await slotFor(run);
-  if (typeof slot === 'string') {
-    run.life.happen({ type: 'gone', reason: `not-started: ${slot}` });
-    return NO_RESULT;
-  }
+  if (!slot) return endBefore(run);
+  const beginning = tellBeginning(run);
   try {
+    const spending = await openSpending(held.directory, (error) => failures.note(error));
+    const budget = budgetOf(run, spending);
+    await budget.check();
+    if (run.stopping.wanted.aborted) return endBefore(run);
     void endInTime(run, over);
-    const spending = openSpending(held.directory, (error) => failures.note(error));
-    void tellBeginning(run);
-    const result = await drivePi(run, (message) => void spending.then((known) => known.add(message)));
-    await (await spending).settled();
+    void budget.follow(over);
+    const result = await drivePi(run, (message) => {
+      spending.add(message);
+      void budget.check();
+    });
+    await Promise.all([spending.settled(), budget.check()]);
     return result;
   } finally {
     slot.release();
+    await beginning;
   }
 }
 
-/** A slot, or why there is none. */
-async function slotFor({ held, options, stopping, failures, queued }: Run): Promise<Slot | string> {
+/** What was wanted is what it is told as. */
+function endBefore({ life }: Run): Result {
+  life.happen({ type: 'gone', reason: 'not-started: its end was wanted before' });
+  return NO_RESULT;
+}
+
+function budgetOf({ held, options, stopping, failures, tell }: Run, spending: Spending): Budget {
+  return openBudget({
+    held,
+    clock: options.clock,
+    env: options.env,
+    own: () => spending.usage,
+    warn: (text) => void tell({ kind: 'warning', text }),
+    onSpent: (reason) => stopping.want({ type: 'given-up', reason }),
+    onFailure(error) {
+      failures.note(error);
+      void tell({ kind: 'warning', text: `what is spent cannot be told: ${messageOf(error)}` });
+    },
+  });
+}
+
+/** Undefined when the end of the run is wanted before it has one. */
+async function slotFor({ held, options, stopping, queued }: Run): Promise<Slot | undefined> {
   const { place, record } = held;
   const { clock, ids, env } = options;
   const directory = slotsDirectory(place, projectFolder(record.project), record.depth);
@@ -82,9 +110,8 @@ async function slotFor({ held, options, stopping, failures, queued }: Run): Prom
     queued(undefined);
     return slot;
   } catch (error) {
-    if (stopping.wanted.aborted) return 'its end was wanted before';
-    failures.note(error);
-    return messageOf(error);
+    if (stopping.wanted.aborted) return undefined;
+    throw error;
   }
 }
 

@@ -5,7 +5,7 @@ import { PROTOCOL_VERSION } from '../control/protocol.ts';
 import { type ControlServer, openControlServer } from '../control/server.ts';
 import { writeSmall } from '../files.ts';
 import type { HeldJob } from '../held-job.ts';
-import type { RunState } from '../status.ts';
+import { BEGUN, type RunState } from '../status.ts';
 import { type Failures, openFailures } from './failures.ts';
 import { latestFile } from './latest-file.ts';
 import { type Life, openLife, type RunEnd, type RunView } from './life.ts';
@@ -49,13 +49,13 @@ export function openRun(held: HeldJob, options: RunOptions): Run {
   const failures = openFailures(directory, clock);
   const onFailure = (error: unknown): void => failures.note(error);
   const log = openProgressLog(directory, onFailure);
-  const statusFile = latestFile((status) => writeSmall(directory, 'status', status), onFailure);
+  const statusFile = latestFile(writeStatus, onFailure);
   const modelFile = latestFile((model) => writeSmall(directory, 'model', model), onFailure);
   const view: RunView = { position: undefined, model: undefined };
   const over = Promise.withResolvers<RunEnd>();
   over.promise.catch(() => {});
   let server: ControlServer | undefined;
-  let shown = '';
+  let shown: string = BEGUN.status;
 
   const life = openLife(showStatus);
   const stopping = openStopping({ life, clock, onFailure });
@@ -66,14 +66,20 @@ export function openRun(held: HeldJob, options: RunOptions): Run {
   });
   const steering = openSteering(clock);
 
-  /** How a run ended is told when it is committed, and not before. */
-  function showStatus(state: RunState): void {
-    if (!state.live) return;
-    const notice = statusNotice();
-    if (JSON.stringify(notice) === shown) return;
-    shown = JSON.stringify(notice);
-    statusFile.put(state.status);
-    server?.notify(notice);
+  /** How a run ended is written and told when it is committed, and not before. */
+  function showStatus({ live, status }: RunState): void {
+    if (!live || status === shown) return;
+    shown = status;
+    statusFile.put(status);
+  }
+
+  /** Who hears of a status finds it in the file. */
+  async function writeStatus(status: string): Promise<void> {
+    try {
+      await writeSmall(directory, 'status', status);
+    } finally {
+      if (life.state.live) server?.notify(statusNotice());
+    }
   }
 
   function statusNotice(): Notice {
@@ -105,8 +111,9 @@ export function openRun(held: HeldJob, options: RunOptions): Run {
       modelFile.put(model);
     },
     queued(position) {
+      if (position === view.position) return;
       view.position = position;
-      showStatus(life.state);
+      server?.notify(statusNotice());
     },
     async settled() {
       await Promise.all([statusFile.settled(), modelFile.settled(), log.close()]);
