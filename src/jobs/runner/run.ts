@@ -56,6 +56,7 @@ export function openRun(held: HeldJob, options: RunOptions): Run {
   over.promise.catch(() => {});
   let server: ControlServer | undefined;
   let shown: string = BEGUN.status;
+  let written = shown;
 
   const life = openLife(showStatus);
   const stopping = openStopping({ life, clock, onFailure });
@@ -78,13 +79,14 @@ export function openRun(held: HeldJob, options: RunOptions): Run {
     try {
       await writeSmall(directory, 'status', status);
     } finally {
+      written = status;
       if (life.state.live) server?.notify(statusNotice());
     }
   }
 
   function statusNotice(): Notice {
     const { position } = view;
-    const status = { version: PROTOCOL_VERSION, event: 'status', status: life.state.status } as const;
+    const status = { version: PROTOCOL_VERSION, event: 'status', status: written } as const;
     return position === undefined ? status : { ...status, position };
   }
 

@@ -53,13 +53,14 @@ async function holder(directory: string, most: number) {
 describe('slots (J8)', () => {
   it('J8: as many as there are are given at once, and the next waits for one to come back', async () => {
     const directory = join(temporaryDirectory(), 'slots');
-    const [one, two, three] = [take(directory, 2), take(directory, 2), take(directory, 2)];
-    const [first] = await Promise.all([one.slot, two.slot]);
+    const first = await take(directory, 2).slot;
+    const second = await take(directory, 2).slot;
+    const three = take(directory, 2);
     expect(await settled(three)).toBe(false);
     expect(three.positions).toEqual([1]);
     first.release();
     (await three.slot).release();
-    (await two.slot).release();
+    second.release();
     expect(readdirSync(join(directory, 'queue')).filter((name) => name.endsWith('.ticket'))).toEqual([]);
   });
 
