@@ -3,7 +3,7 @@
  * that go into the session image as one file each.
  */
 import { createHash } from 'node:crypto';
-import { chmodSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, readFileSync, rmSync } from 'node:fs';
 import { type BuildOptions, build } from 'esbuild';
 import { fileBeside } from './file-beside.ts';
 import { lazyModules } from './lazy-modules.ts';
@@ -66,7 +66,10 @@ await Promise.all([
   build({
     ...common,
     banner: { js: `#!/usr/bin/env node\n${REQUIRE}` },
-    entryPoints: { 'container/pi-work': 'src/agent/pi-work.ts' },
+    entryPoints: {
+      'container/pi-work': 'src/agent/pi-work.ts',
+      'container/multi-agent': 'src/agent/multi-agent.ts',
+    },
     outdir: 'dist',
     outExtension: { '.js': '.mjs' },
     external: ['fs-native-extensions'],
@@ -124,4 +127,11 @@ await build({
     PI_SANDBOX_BUILD: JSON.stringify(createHash('sha256').update(bundle).digest('hex').slice(0, 16)),
   },
 });
-for (const program of ['dist/cli/pi-sandbox.mjs', 'dist/container/pi-work.mjs']) chmodSync(program, 0o755);
+cpSync('src/agent/profiles', 'dist/container/profiles', { recursive: true });
+for (const program of [
+  'dist/cli/pi-sandbox.mjs',
+  'dist/container/pi-work.mjs',
+  'dist/container/multi-agent.mjs',
+]) {
+  chmodSync(program, 0o755);
+}

@@ -40,7 +40,7 @@ export class JobRunningError extends OperationError {
 
   constructor(job: string, wanted: string, holder?: LockRecord) {
     const who = holder ? ` (process ${holder.pid} on ${holder.host}, since ${holder.startedAt})` : '';
-    super(`job "${job}" is running${who}, so it is not ${wanted}`, {
+    super(`job "${job}" is running${who}, so it cannot be ${wanted}`, {
       hint: `multi-agent wait ${job} waits for its end; steer and follow-up reach it now, abort and kill end it`,
     });
     this.job = job;

@@ -3,10 +3,9 @@
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 type Unit = keyof typeof UNITS;
 
-/** A timer of Node's takes no more. */
-const MOST_MS = 2 ** 31 - 1;
+const MOST_MS = 10_000 * UNITS.d;
 
-/** Milliseconds; undefined for what is no duration, or longer than 24 days. */
+/** Milliseconds; undefined for what is no duration, or longer than 10,000 days. */
 export function parseDuration(text: string): number | undefined {
   const words = text.trim();
   const alone = /^\d{1,9}(?:\.\d{1,3})?$/.test(words) ? Number(words) * UNITS.s : undefined;

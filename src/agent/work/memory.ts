@@ -1,5 +1,4 @@
 import { hostname } from 'node:os';
-import { buffer } from 'node:stream/consumers';
 import {
   editMemory,
   type MemoryEdit,
@@ -7,9 +6,9 @@ import {
   memoryBudget,
   readMemory,
 } from '../../agent-dir/index.ts';
-import { LimitError, UsageError } from '../../lib/errors.ts';
 import { jsonText } from '../../lib/json-text.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
+import { readStandardInput } from '../../lib/standard-input.ts';
 import { agentDir } from './work-root.ts';
 
 const MAX_INPUT_BYTES = 256 * 1024;
@@ -52,17 +51,5 @@ export async function show({ json = false }: Output): Promise<number> {
 /** The words of a command line as one text; a single `-` stands for standard input. */
 export async function textOf(words: readonly string[]): Promise<string> {
   if (words.length !== 1 || words[0] !== '-') return words.join(' ');
-  if (process.stdin.isTTY) throw new UsageError('"-" reads standard input, which is the terminal here');
-  const given = await buffer(limited(process.stdin));
-  return given.toString('utf8');
-}
-
-async function* limited(input: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let length = 0;
-  for await (const piece of input) {
-    length += piece.length;
-    if (length > MAX_INPUT_BYTES)
-      throw new LimitError(`standard input is longer than ${MAX_INPUT_BYTES} bytes`);
-    yield piece;
-  }
+  return readStandardInput(process.stdin, MAX_INPUT_BYTES);
 }

@@ -1,0 +1,71 @@
+import { below, isLive, JobNotRunningError, listJobs } from '../../jobs/index.ts';
+import { messageOf, PiSandboxError, UsageError } from '../../lib/errors.ts';
+import { jsonText } from '../../lib/json-text.ts';
+import { safeForTerminal } from '../../lib/redact.ts';
+import { ask } from './asking.ts';
+import { type JobContext, jobContext, jobNamed } from './context.ts';
+
+interface StopOptions {
+  readonly tree?: boolean;
+  readonly json?: boolean;
+}
+
+interface Stopped {
+  readonly name: string;
+  /** How its run ended; null: it could not be stopped, and `reason` says why. */
+  readonly status: string | null;
+  readonly reason: string | null;
+}
+
+/** While some are stopped others may be started; so often it is looked again. */
+const MOST_PASSES = 8;
+
+/** Ends the run of a job, by the end of its turn or of its pi, and says how it ended (J6). */
+export async function stop(
+  op: 'abort' | 'kill',
+  name: string,
+  { tree = false, json = false }: StopOptions,
+): Promise<number> {
+  const context = await jobContext();
+  const { directory } = await jobNamed(context, name);
+  if (directory === context.caller.parent?.directory) throw new UsageError(`an agent cannot ${op} itself`);
+  const stopped = tree ? await stopBelow(context, op, directory) : [];
+  try {
+    const { status = 'ended' } = await ask(context, directory, name, { op });
+    stopped.push({ name, status, reason: null });
+  } catch (error) {
+    // A job that has ended may have had children that go on: with them ended, all is as it was wanted.
+    if (stopped.length === 0 || !(error instanceof JobNotRunningError)) throw error;
+  }
+  if (json) process.stdout.write(`${jsonText({ version: 1, jobs: stopped }, 2)}\n`);
+  for (const { name: job, status, reason } of json ? [] : stopped) {
+    if (status !== null) process.stdout.write(`${job} ${status}\n`);
+    else process.stderr.write(`multi-agent: ${safeForTerminal(reason ?? job)}\n`);
+  }
+  return stopped.some(({ status }) => status === null) ? 1 : 0;
+}
+
+/** The deepest first, so that none is there to see its children fail. */
+async function stopBelow(context: JobContext, op: 'abort' | 'kill', directory: string): Promise<Stopped[]> {
+  const stopped: Stopped[] = [];
+  const tried = new Set<string>();
+  for (let pass = 1; pass <= MOST_PASSES; pass++) {
+    const { jobs } = await listJobs(context.place, context.project);
+    const running = below(jobs, directory).filter((job) => isLive(job.status) && !tried.has(job.directory));
+    if (running.length === 0) break;
+    for (const job of running) {
+      tried.add(job.directory);
+      const { name } = job.record;
+      try {
+        const { status = 'ended' } = await ask(context, job.directory, name, { op });
+        stopped.push({ name, status, reason: null });
+      } catch (error) {
+        if (!(error instanceof PiSandboxError)) throw error;
+        // Its own end came first.
+        if (!(error instanceof JobNotRunningError))
+          stopped.push({ name, status: null, reason: messageOf(error) });
+      }
+    }
+  }
+  return stopped;
+}
