@@ -40,7 +40,7 @@ export function entriesOfText(text: string): string[] {
     if (fence?.inItem && !empty && !/^\s/.test(line)) fence = undefined;
     if (fence === undefined && !empty && startsEntry(line, current, blank)) begin();
     current += line;
-    fence = fenceAfter(line, fence, isItem(current));
+    fence = fenceAfter(line, fence, current);
     blank = empty;
   }
   begin();
@@ -60,19 +60,24 @@ interface Fence {
   readonly inItem: boolean;
 }
 
-/** A fence is closed by one of its own kind. */
-function fenceAfter(line: string, open: Fence | undefined, inItem: boolean): Fence | undefined {
-  const mark = FENCE.exec(line.replace(ITEM, ''))?.[1];
+/**
+ * The fence that is open behind a line; it is closed by one of its own kind.
+ *
+ * @param entry what the line belongs to
+ */
+function fenceAfter(line: string, open: Fence | undefined, entry: string): Fence | undefined {
+  const mark = FENCE.exec(open === undefined ? line.replace(ITEM, '') : line)?.[1];
   if (mark === undefined) return open;
-  if (open === undefined) return { mark, inItem };
+  if (open === undefined) return { mark, inItem: isItem(entry) && (/^\s/.test(line) || ITEM.test(line)) };
   return mark.startsWith(open.mark) ? undefined : open;
 }
 
 /** With the end of a fence that was left open, which would take in whatever is added later. */
 function fenced(text: string): string {
+  const entry = entriesOfText(text).at(-1) ?? '';
   let open: Fence | undefined;
-  for (const line of text.split('\n')) open = fenceAfter(line, open, false);
-  return open === undefined ? text : `${text}\n${open.mark}`;
+  for (const line of entry.split('\n')) open = fenceAfter(line, open, entry);
+  return open === undefined || open.inItem ? text : `${text}\n${open.mark}`;
 }
 
 function isItem(entry: string): boolean {

@@ -81,6 +81,9 @@ describe('W11: entries of a profile', () => {
       const both = withEntry(withEntry('', open), 'likes tea');
       expect(withoutEntry(both, 'likes tea').removed).toBe('- likes tea');
     }
+    expect(withEntry('', '- ~~~\n  foo()')).toBe('- ~~~\n  foo()\n');
+    const beside = '- use\n```md\n- ```\n- no item\n```\n';
+    expect(entriesOfText(beside)).toEqual([beside]);
     const byHand = '- use:\n  ```js\n  foo()\n- likes tea\n- likes cats\n';
     expect(withoutEntry(byHand, 'likes tea').removed).toBe('- likes tea');
   });
