@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/setup/longest-first.ts';
 
 /**
  * Two projects: `unit` needs nothing but Node, `e2e` needs an engine and the built command.
@@ -6,14 +7,15 @@ import { defineConfig } from 'vitest/config';
  */
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
           name: 'unit',
           include: ['test/unit/**/*.test.ts'],
           globalSetup: ['test/setup/unit-global.ts'],
-          testTimeout: 20_000,
-          hookTimeout: 20_000,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
           // Most of the time goes into waiting for other processes.
           maxWorkers: 2,
         },
@@ -25,7 +27,7 @@ export default defineConfig({
           globalSetup: ['test/setup/e2e-global.ts'],
           testTimeout: 120_000,
           hookTimeout: 300_000,
-          maxWorkers: 2,
+          maxWorkers: 3,
         },
       },
     ],

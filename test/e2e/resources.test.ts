@@ -47,7 +47,7 @@ describe.each(ENGINES)('S17: limits on %s', (kind) => {
   });
 
   it('S17: a start that finds no room for a process says so, and works when there is some', async () => {
-    const bomb = 'for i in $(seq 80); do (setsid sleep 8 &) 2>/dev/null; done; echo; sleep 1';
+    const bomb = 'for i in $(seq 80); do (setsid sleep 5 &) 2>/dev/null; done; echo; sleep 1';
     await shell(bomb);
     const { exitCode, stderr } = await shell('echo up');
     if (exitCode !== 0) expect(stderr).toMatch(/PIDS=/);

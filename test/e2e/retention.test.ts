@@ -145,12 +145,11 @@ describe('S11: what a start names is never affected', () => {
       const other = mine(`other-than-${named.id}`, 90);
       await plant(here, project, [named, other]);
       expect(await answer(project, args(named)), named.id).toEqual({ exitCode: 0, removed: '1' });
-      const left = await inHistory(here, project, 'ls ./*', {
+      const left = await inHistory(here, project, `ls ./*; rm -f ./${folderOf(project)}/*`, {
         env: { PI_SANDBOX_SESSIONS_RETENTION_DAYS: '0' },
       });
       expect(left, named.id).toContain(`_${named.id}.jsonl`);
       expect(left, named.id).not.toContain(other.id);
-      await inHistory(here, project, `rm -f ./${folderOf(project)}/*`);
     }
   });
 });

@@ -205,7 +205,7 @@ describe('S13: show and export', () => {
     const twin = { ...FRESH, id: 'fresh-2' };
     await plant(here, work, [twin]);
     for (const args of [['show'], ['export'], ['restore'], ['rm', '--yes']]) {
-      const many = await here.run(['sessions', ...args, 'fresh']);
+      const many = await here.run(['sessions', ...args, '--domain', 'work', 'fresh']);
       expect(many).toMatchObject({ exitCode: 2, stdout: '' });
       expect(many.stderr).toMatch(/fresh-1.*fresh-2|fresh-2.*fresh-1/);
     }

@@ -45,7 +45,6 @@ describe.each(ENGINES)('S2: users, on %s', (kind) => {
 
   it.runIf(AS_ROOT).each([
     { uid: 1000, gid: 1000 },
-    { uid: 1001, gid: 1001 },
     { uid: 60001, gid: 60001 },
     { uid: 1000, gid: 100 },
     { uid: 0, gid: 0 },

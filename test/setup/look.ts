@@ -46,7 +46,7 @@ export async function inspect(here: Installation, name: string): Promise<Inspect
 export async function eventually<T>(
   what: string,
   look: () => Promise<T | undefined | false>,
-  milliseconds = 20_000,
+  milliseconds = 60_000,
 ): Promise<T> {
   const end = Date.now() + milliseconds;
   for (;;) {

@@ -132,7 +132,7 @@ export async function runPi(world: PiWorld, args: string[]): Promise<PiResult> {
 }
 
 /** Waits, with a bound, until something holds. */
-export async function until(what: string, holds: () => boolean, milliseconds = 15_000): Promise<void> {
+export async function until(what: string, holds: () => boolean, milliseconds = 30_000): Promise<void> {
   const end = Date.now() + milliseconds;
   while (!holds()) {
     if (Date.now() > end) throw new Error(`waited too long for: ${what}`);

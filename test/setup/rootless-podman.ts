@@ -20,7 +20,11 @@ export const ROOTLESS_POSSIBLE =
   process.getuid?.() === 0 &&
   NEEDED.every((program) => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0);
 
-/** Podman wants its runtime directory below /run, and slirp4netns a tun device that its user may open. */
+/**
+ * Podman wants its runtime directory below /run, and slirp4netns a tun device that its user may open. The shell stays: it
+ * ends with its parent, which a process forgets that becomes another user, and everything here ends with it. By itself Podman
+ * may choose to copy the whole image for each container.
+ */
 const SCRIPT = `
 set -e
 for file in passwd group subuid subgid; do mount --bind "$1/$file" "/etc/$file"; done
@@ -30,8 +34,15 @@ chown $2:$2 /run/user/$2
 mknod "$1/tun" c 10 200
 chmod 0666 "$1/tun"
 if [ -e /dev/net/tun ]; then mount --bind "$1/tun" /dev/net/tun; fi
-exec setpriv --reuid $2 --regid $2 --clear-groups env -i PATH="$PATH" HOME="$1/home" XDG_RUNTIME_DIR=/run/user/$2 \\
-  podman system service --time=0 "unix://$1/home/podman.sock"
+home=$1/home
+user=$2
+podman() {
+  setpriv --reuid $user --regid $user --clear-groups env -i PATH="$PATH" HOME="$home" XDG_RUNTIME_DIR=/run/user/$user podman "$@"
+}
+driver=overlay
+podman --root "$home/try" --storage-driver overlay info >/dev/null 2>&1 || driver=vfs
+podman --storage-driver $driver system service --time=0 "unix://$home/podman.sock"
+exit $?
 `;
 
 /** @param directory empty, and reached by every user; what the engine keeps is below it */

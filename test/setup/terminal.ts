@@ -3,7 +3,7 @@
 import { spawn } from '@lydell/node-pty';
 import { Terminal as Screen } from '@xterm/headless';
 
-const WAIT_MS = 30_000;
+const WAIT_MS = 60_000;
 
 export interface TerminalOptions {
   env: NodeJS.ProcessEnv;

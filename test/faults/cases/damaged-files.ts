@@ -67,7 +67,7 @@ async function expectNamedOrIgnored(world: World, project: string, path: string)
 export const damagedConfiguration: FaultCase<World> = {
   name: 'damaged-configuration',
   about: 'a cut, bit-flipped or emptied file of the configuration: named in a clear message, or ignored',
-  tries: { usual: 40, few: 2 },
+  tries: { usual: 40, few: 1 },
   async attempt(world, random, note) {
     for (const [path, content] of Object.entries(CONFIGURATION)) world.configure(path, content);
     const path = random.pick([
@@ -91,7 +91,7 @@ export const damagedConfiguration: FaultCase<World> = {
 export const damagedCache: FaultCase<World> = {
   name: 'damaged-cache',
   about: "a cut or bit-flipped file of the command's code cache: never run, never a crash, made again",
-  tries: { usual: 40, few: 2 },
+  tries: { usual: 40, few: 1 },
   async prepare(world) {
     await expectSuccess(world.command(['config', 'check']), 'config check failed');
   },

@@ -26,7 +26,7 @@ function killed(name: string, first: boolean, about: string): FaultCase<World> {
   return {
     name,
     about,
-    tries: { usual: 100, few: 2 },
+    tries: { usual: 100, few: 1 },
     async prepare(world) {
       const { milliseconds } = await expectSuccess(world.entry(world.project()), 'the measured start failed');
       spanMs = Math.max(SPAN_MS, milliseconds * (first ? 1.8 : 1));
@@ -59,7 +59,7 @@ export const interrupted: FaultCase<World> = {
   name: 'interrupted',
   about:
     'Ctrl-C or SIGTERM at a random point: exit code 130 or 143, nothing runs on, no container is left half made',
-  tries: { usual: 60, few: 2 },
+  tries: { usual: 60, few: 1 },
   async attempt(world, random, note) {
     const { project, started } = await begin(world, random, random.below(3) === 0, note);
     const signal = random.pick(['SIGINT', 'SIGTERM']);

@@ -26,7 +26,7 @@ export const killedSandbox: FaultCase<World> = {
   name: 'killed-sandbox',
   about:
     'SIGKILL of the container, the supervisor, the launcher or pi at a random point of a start: the start says so or works, and the next one does',
-  tries: { usual: 60, few: 2 },
+  tries: { usual: 60, few: 1 },
   async attempt(world, random, note) {
     const project = world.project();
     const joining = random.below(2) === 0;
