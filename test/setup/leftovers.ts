@@ -1,4 +1,5 @@
 /** What an installation leaves on an engine, seen by the engine's own command and by name alone. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { TestEngine } from './engines.ts';
 
 /** Containers, volumes, networks and image tags whose name begins with the prefix, as `kind name`. */
@@ -12,17 +13,29 @@ export async function leftovers(engine: TestEngine, prefix: string): Promise<str
   return [...(await containers(engine, prefix)), ...byName];
 }
 
+/** What a killed command has asked of the engine, or is being removed already, is there for a moment more. */
+const SWEEPS = 20;
+const BETWEEN_SWEEPS_MS = 500;
+
 /** Removes all of it: after a test file, also one that failed, and at the end of the run. */
 export async function sweep(engine: TestEngine, prefix: string): Promise<void> {
-  const found = await leftovers(engine, prefix);
-  const remove: Record<string, string[]> = {
+  for (let sweeps = 0; sweeps < SWEEPS; sweeps++) {
+    const found = await leftovers(engine, prefix);
+    if (found.length === 0) return;
+    if (sweeps > 0) await sleep(BETWEEN_SWEEPS_MS);
+    await remove(engine, found);
+  }
+}
+
+async function remove(engine: TestEngine, found: readonly string[]): Promise<void> {
+  const commands: Record<string, string[]> = {
     container: ['rm', '--force', '--volumes'],
     volume: ['volume', 'rm', '--force'],
     network: ['network', 'rm'],
     // The image itself stays as long as it has another name, and what it was built from stays for the next build.
     image: engine.kind === 'docker' ? ['rmi', '--no-prune'] : ['rmi'],
   };
-  for (const [kind, command] of Object.entries(remove)) {
+  for (const [kind, command] of Object.entries(commands)) {
     const names = found
       .filter((line) => line.startsWith(`${kind} `))
       .map((line) => line.slice(kind.length + 1));
