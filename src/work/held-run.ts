@@ -1,7 +1,9 @@
 /** A lease as its holder has it: `touch` and `release` (W3, W5). */
+import { lstatSync } from 'node:fs';
 import { systemClock } from '../lib/clock.ts';
 import type { DirectoryHandle } from '../lib/directory-handle.ts';
 import { hasCode } from '../lib/errors.ts';
+import { FileError } from '../lib/file-error.ts';
 import type { LeasedRun } from './build.ts';
 import { WorkRunGoneError } from './errors.ts';
 import { dropLease, openLeases } from './lease.ts';
@@ -14,6 +16,8 @@ import type { ReleaseOptions, WorkNeeds, WorkRun } from './types.ts';
 /** The public side of a lease, and the one that a process uses when it ends. */
 export interface HeldRun extends WorkRun {
   isHeld(): boolean;
+  /** Whether the directory that is held is still the one at its path. */
+  stands(): boolean;
   /** As `release()`, without waiting: what a process may still do in its last moment. */
   releaseNow(): void;
 }
@@ -27,6 +31,14 @@ export function heldRun(
   const { clock = systemClock } = needs;
   const path = pathOf(root, name);
   let held = true;
+  const stands = (): boolean => {
+    try {
+      const there = lstatSync(path, { throwIfNoEntry: false });
+      return there?.ino === directory.inode && there.dev === directory.device;
+    } catch (error) {
+      throw new FileError('look at', path, error);
+    }
+  };
   const releaseNow = (): void => {
     if (!held) return;
     held = false;
@@ -40,8 +52,9 @@ export function heldRun(
     path,
     runId: name.runId,
     isHeld: () => held,
+    stands,
     async touch() {
-      if (!held) throw new WorkRunGoneError(path);
+      if (!held || !stands()) throw new WorkRunGoneError(path);
       goneIfMissing(path, () => stampLastUse(directory, clock.now()));
     },
     async release({ delete: remove = false }: ReleaseOptions = {}) {

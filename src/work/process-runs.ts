@@ -1,5 +1,4 @@
 /** One leased run for a whole process, whoever asks in it (W3). */
-import { existsSync } from 'node:fs';
 import { acquireRun } from './acquire.ts';
 import type { HeldRun } from './held-run.ts';
 import { wanted } from './lease-run.ts';
@@ -26,12 +25,12 @@ function processRuns(): ProcessRuns {
 }
 
 /** The kernel ends the leases anyway; this takes the markers away and notes when the runs were last used. */
-function releaseAll(held: ReadonlySet<HeldRun>): void {
+function releaseAll(held: Iterable<HeldRun>): void {
   for (const run of held) {
     try {
       run.releaseNow();
     } catch {
-      // A process that ends has nobody to tell.
+      // A process that ends has nobody to tell, nor has a run that is gone.
     }
   }
 }
@@ -61,8 +60,11 @@ async function usableOrNew(
   acquire: () => Promise<HeldRun>,
 ): Promise<HeldRun> {
   const known = await before?.catch(() => undefined);
-  if (known?.isHeld() && existsSync(known.path)) return known;
-  if (known) held.delete(known);
+  if (known?.isHeld() && known.stands()) return known;
+  if (known) {
+    held.delete(known);
+    releaseAll([known]);
+  }
   const run = await acquire();
   held.add(run);
   return run;

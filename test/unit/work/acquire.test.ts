@@ -170,6 +170,17 @@ describe('the run of a process', () => {
     expect((await processRun(root, REQUEST)).path).not.toBe(next.path);
   });
 
+  it('W4: is not what somebody else put in its place', async () => {
+    const { root } = makeScene();
+    const request = { ...REQUEST, runId: 'named' };
+    const run = await processRun(root, request);
+    rmSync(run.path, { recursive: true });
+    mkdirSync(run.path);
+    await expect(run.touch()).rejects.toThrow(WorkRunGoneError);
+    await expect(processRun(root, request)).rejects.toThrow(UnownedDirectoryError);
+    expect(readdirSync(run.path)).toEqual([]);
+  });
+
   it('W5: is released when the process ends', () => {
     const { root, tenant } = makeScene();
     const { stdout } = runToEnd(
