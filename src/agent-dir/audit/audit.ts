@@ -54,7 +54,7 @@ export function auditAgentDir(
   { clock = systemClock, skipLinks = false, scans = AUDIT_SCANS }: AuditOptions = {},
 ): AgentDirAudit {
   const budget = { left: scans };
-  const moving = movingIn(top);
+  const moving = new Set(findStragglers(top, stragglers(), { add: () => undefined }).map(({ name }) => name));
   const found: { name: string; kind: AuditEntry['kind'] }[] = [];
   let omitted = 0;
   let cut = false;
@@ -81,19 +81,6 @@ export function auditAgentDir(
       return [{ name, kind, ...sizeOf(top, name, facts, budget), ageMs, migrates: moving.has(name) }];
     });
   return { entries, omitted, cut };
-}
-
-/** What the migration moves; what cannot be looked into is nothing that it could. */
-function movingIn(top: DirectoryHandle): ReadonlySet<string> {
-  const names = stragglers().flatMap((straggler) => {
-    try {
-      return findStragglers(top, [straggler], { add: () => undefined });
-    } catch (error) {
-      if (error instanceof PiSandboxError) return [];
-      throw error;
-    }
-  });
-  return new Set(names.map(({ name }) => name));
 }
 
 function kindOf(entry: Dirent): AuditEntry['kind'] {

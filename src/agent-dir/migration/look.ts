@@ -1,29 +1,42 @@
 /** Looks for stragglers without changing anything (W10). */
 import { entriesOf, statChild } from '../../lib/directory-entries.ts';
 import { type DirectoryHandle, openChildDirectory } from '../../lib/directory-handle.ts';
+import { messageOf, PiSandboxError } from '../../lib/errors.ts';
 import { tracesIn } from './marks.ts';
 import type { Steps } from './report.ts';
 import { CONFLICTS, placesOf, type Straggler } from './rules.ts';
 
-/** Those that have something to move. Links of such a name are told and stay. */
+/** Those that have something to move. Links of such a name are told and stay; so does what cannot be looked into. */
 export function findStragglers(
   top: DirectoryHandle,
   rules: readonly Straggler[],
   steps: Pick<Steps, 'add'>,
 ): Straggler[] {
   return rules.filter((straggler) => {
-    const { name, kind, keep = [] } = straggler;
-    const facts = statChild(top, name);
-    if (facts?.isSymbolicLink()) steps.add({ what: 'left', from: name, reason: 'it is a link' });
-    // Another kind of thing of that name is nobody's old layout.
-    if (kind === 'file' ? !facts?.isFile() : !facts?.isDirectory()) {
-      // A file's move between file systems may have been killed when only its traces were left.
-      return (
-        facts === undefined && kind === 'file' && placesOf(straggler).some((place) => hasTraces(top, place))
-      );
+    const { name } = straggler;
+    try {
+      if (statChild(top, name)?.isSymbolicLink())
+        steps.add({ what: 'left', from: name, reason: 'it is a link' });
+      return isStraggling(top, straggler);
+    } catch (error) {
+      if (!(error instanceof PiSandboxError)) throw error;
+      steps.add({ what: 'left', from: name, reason: messageOf(error) });
+      return false;
     }
-    return keep.length === 0 || names(top, name, keep.length + 1).some((entry) => !keep.includes(entry));
   });
+}
+
+function isStraggling(top: DirectoryHandle, straggler: Straggler): boolean {
+  const { name, kind, keep = [] } = straggler;
+  const facts = statChild(top, name);
+  // Another kind of thing of that name is nobody's old layout.
+  if (kind === 'file' ? !facts?.isFile() : !facts?.isDirectory()) {
+    // A file's move between file systems may have been killed when only its traces were left.
+    return (
+      facts === undefined && kind === 'file' && placesOf(straggler).some((place) => hasTraces(top, place))
+    );
+  }
+  return keep.length === 0 || names(top, name, keep.length + 1).some((entry) => !keep.includes(entry));
 }
 
 /** What a migration would do now; a directory that goes in one piece is one step. */

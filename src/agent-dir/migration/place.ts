@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import { linkChild, renameChild, statChild, unlinkChild } from '../../lib/directory-entries.ts';
 import { hasCode, messageOf } from '../../lib/errors.ts';
+import { isUndecodable } from '../../lib/stubborn-entries.ts';
 import { copyEntry, finishCopy, type Way } from './copy.ts';
 
 export type Placed =
@@ -21,6 +22,8 @@ const TAKEN: Placed = { outcome: 'taken' };
 export function placeEntry(way: Way): Placed {
   try {
     const facts = statChild(way.from, way.name);
+    if (facts === undefined && isUndecodable(way.name))
+      return { outcome: 'left', reason: 'its name is no text' };
     if (facts === undefined) return { outcome: 'left', reason: 'it is gone' };
     if (facts.isSymbolicLink()) return { outcome: 'left', reason: 'it is a link' };
     if (finishCopy(way)) return MOVED;

@@ -1,6 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, lstatSync, mkdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import {
   agentDirAt,
@@ -10,8 +20,11 @@ import {
   migrateAgentDirLayout,
 } from '../../../src/agent-dir/index.ts';
 import { takeLock } from '../../../src/lib/kernel-lock.ts';
+import { builtProgram } from '../../setup/built-program.ts';
 import { smallDisk } from '../lib/temporary.ts';
 import { agentDirWith, opened, plant, scratch, type Tree, treeOf } from './scene.ts';
+
+const NOBODY = 1_999;
 
 async function migrated(
   tree: Tree,
@@ -241,6 +254,31 @@ describe('W10: links', () => {
     symlinkSync(agentDir, link);
     await migrateAgentDirLayout(opened(agentDirAt(link)));
     expect(treeOf(agentDir)).toEqual({ 'state/backups/config/a': 'a' });
+  });
+});
+
+describe('W10: what cannot be moved', () => {
+  test('W10: a name that is no text stays, and nothing else for it', async () => {
+    const agentDir = agentDirWith({ 'backups/a': 'a', 'state/backups/config/': '' });
+    writeFileSync(Buffer.concat([Buffer.from(`${agentDir}/backups/`), Buffer.from([0xff])]), '');
+    const report = await migrateAgentDirLayout(opened(agentDir));
+    expect(report).toMatchObject({ moved: 1, left: 1 });
+    expect(report.steps).toContainEqual(expect.objectContaining({ reason: 'its name is no text' }));
+  });
+
+  test('W10: a root that is closed to it keeps no other from being moved', ({ skip }) => {
+    if (process.getuid?.() !== 0) skip('made for another user by root');
+    const agentDir = agentDirWith({ 'backups/a': 'a', 'tmp/x': 'x' });
+    for (const path of ['..', '.', 'backups']) chownSync(join(agentDir, path), NOBODY, NOBODY);
+    chmodSync(join(agentDir, 'tmp'), 0o700);
+    const room = pathToFileURL(builtProgram('src/agent-dir/index.ts')).href;
+    const code = `const room = await import(${JSON.stringify(room)});
+      process.setgroups([]); process.setgid(${NOBODY}); process.setuid(${NOBODY});
+      const top = room.openAgentDir(${JSON.stringify(agentDir)});
+      console.log(JSON.stringify(await room.migrateAgentDirLayout(top)));`;
+    const said = execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' });
+    expect(JSON.parse(said)).toMatchObject({ moved: 1, left: 1 });
+    expect(treeOf(agentDir)).toEqual({ 'state/backups/config/a': 'a', 'tmp/x': 'x' });
   });
 });
 
