@@ -13,13 +13,13 @@ interface ProcessRuns {
 declare global {
   // On the process and not on the module: several extensions each bring a copy of this. The number changes with the
   // shape.
-  var piSandboxWorkRuns1: ProcessRuns | undefined;
+  var piSandboxWorkRuns2: ProcessRuns | undefined;
 }
 
 function processRuns(): ProcessRuns {
-  if (globalThis.piSandboxWorkRuns1) return globalThis.piSandboxWorkRuns1;
+  if (globalThis.piSandboxWorkRuns2) return globalThis.piSandboxWorkRuns2;
   const made: ProcessRuns = { runs: new Map(), held: new Set() };
-  globalThis.piSandboxWorkRuns1 = made;
+  globalThis.piSandboxWorkRuns2 = made;
   process.once('exit', () => releaseAll(made.held));
   return made;
 }

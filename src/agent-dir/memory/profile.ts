@@ -175,8 +175,10 @@ export function normalized(text: string): string {
   return body === '' ? '' : `${body}\n`;
 }
 
+/** @throws UsageError for what would make the file one that is no text, and so is read by nobody any more */
 function cleaned(text: string): string {
-  return text.replace(/\r\n?/g, '\n').trim();
+  if (text.includes('\0')) throw new UsageError('a text with a zero byte in it cannot be remembered');
+  return text.toWellFormed().replace(/\r\n?/g, '\n').trim();
 }
 
 function shortened(text: string): string {

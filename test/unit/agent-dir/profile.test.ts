@@ -97,6 +97,12 @@ describe('W11: entries of a profile', () => {
     expect(withoutEntry(added, given).removed).toBe('- works\n  in  Berlin');
   });
 
+  test('W11: what would be no text in a file is not put into it', () => {
+    expect(() => withEntry('', 'a\0b')).toThrow('a zero byte');
+    expect(() => withReplaced('- a\n', 'a', '\0')).toThrow('a zero byte');
+    expect(withEntry('', 'a\ud800')).toBe('- a\ufffd\n');
+  });
+
   test('W11: nothing cannot be added', () => {
     expect(() => withEntry('', ' \n ')).toThrow('there is nothing to remember');
     expect(() => withEntry('', '- ')).toThrow('there is nothing to remember');
