@@ -64,8 +64,8 @@ export function dropLease(leases: DirectoryHandle, { marker, lock }: Lease): voi
   try {
     unlinkChild(leases, marker);
   } catch (error) {
-    // Deleted by hand; the kernel frees the lock either way.
-    if (!hasCode(error, 'ENOENT')) throw error;
+    // Deleted by hand, or in a run that was made read-only; the kernel frees the lock either way.
+    if (!hasCode(error, 'ENOENT', 'EACCES')) throw error;
   } finally {
     lock.release();
   }

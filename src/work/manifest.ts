@@ -1,5 +1,14 @@
 /** `.pi-work-run.json`: what makes a directory a run of ours, and says when it was last used (W4, W7). */
-import { closeSync, constants, fsyncSync, futimesSync, readSync, type Stats, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fsyncSync,
+  futimesSync,
+  readSync,
+  type Stats,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 import { statChild } from '../lib/directory-entries.ts';
@@ -124,7 +133,28 @@ function readWhole(run: DirectoryHandle, seen: Stats): string | undefined {
  * @throws FileError (`code` ENOENT without a manifest)
  */
 export function tryGate(run: DirectoryHandle): KernelLock | undefined {
-  return tryLock(run.at(MANIFEST), { borrowed: true });
+  const attempt = (): KernelLock | undefined => tryLock(run.at(MANIFEST), { borrowed: true });
+  try {
+    return attempt();
+  } catch (error) {
+    // Somebody made all of the run read-only, and only what can be written can be locked.
+    if (!hasCode(error, 'EACCES') || !madeWritable(run)) throw error;
+    return attempt();
+  }
+}
+
+/** False for a file that has another name too: that one may be somebody else's. */
+function madeWritable(run: DirectoryHandle): boolean {
+  const { fd, stats } = openChildFile(run, MANIFEST);
+  try {
+    if (stats.nlink > 1) return false;
+    fchmodSync(fd, 0o600);
+    return true;
+  } catch (error) {
+    throw new FileError('change', join(run.path, MANIFEST), error);
+  } finally {
+    closeSync(fd);
+  }
 }
 
 /** Whether somebody has the gate. */

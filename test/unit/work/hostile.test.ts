@@ -251,6 +251,24 @@ describe('a prune meets', () => {
     expect(existsSync(scene.tenant)).toBe(false);
   });
 
+  it('W6: a run that was made read-only as a whole', async (context) => {
+    if (!AS_ROOT) return context.skip('made for another user by root');
+    const scene = makeScene();
+    const user = 1_999;
+    chownSync(join(scene.root, '..'), user, user);
+    chmodSync(join(scene.root, '..'), 0o755);
+    const code = `
+      const { execFileSync } = await import('node:child_process');
+      process.setgroups([]); process.setgid(${user}); process.setuid(${user});
+      const run = await room.acquireRun(args[0], ${JSON.stringify({ ...NAME, runId: 'r' })});
+      execFileSync('chmod', ['-R', 'a-w', run.path]);
+      await run.release();
+      const report = await room.pruneTenant(args[0], ${JSON.stringify(NAME)}, room.retentionOf({ maxRuns: 0 }));
+      console.log(JSON.stringify(report.problems.items));`;
+    expect(runToEnd(code, scene.root).stdout.trim()).toBe('[]');
+    expect(existsSync(scene.tenant)).toBe(false);
+  });
+
   it('W6: sockets, fifos and devices, and opens none of them', async () => {
     const scene = makeScene();
     await oldRun(scene, (path) => {
