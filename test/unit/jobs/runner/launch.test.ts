@@ -108,9 +108,11 @@ describe('a runner in the background (J2, J4)', () => {
     world.model.callBash('murder', 'sleep 100', 'x');
     const held = await launch('murder');
     await watchUntil(held, tool);
+    // Who watches may hear of a turn before the file of its status is written.
+    await until('its status', () => fileOf(held.directory, 'status') === 'running');
     const mine = (): number[] => processesOf(held);
     process.kill(runnerOf(held), 'SIGKILL');
-    await until('a free lock', () => !isHeld(jobFile(held.directory, LOCK_FILE)), 1_000);
+    await until('a free lock', () => !isHeld(jobFile(held.directory, LOCK_FILE)), 10_000);
     expect(fileOf(held.directory, 'exit_code')).toBeUndefined();
     expect(fileOf(held.directory, 'status')).toBe('running');
     await until('the end of pi', () => mine().length === 0);
