@@ -32,14 +32,23 @@ export interface FakePi {
   problems(): string[];
 }
 
+/** Arguments for Node that run `script` as pi, with `--mode rpc` and others behind them. */
+export function scriptedPi(script: string): string[] {
+  return ['-e', `${PRELUDE}${script}`, '--'];
+}
+
 /** Runs `script` as pi: it has `say(value)`, `answer(request, data)`, `settle(text)` and `on({ type: handler })`. */
 export async function fakePi(
   script: string,
   { limits = {}, receive }: { limits?: Partial<RpcLimits>; receive?: (event: PiEvent) => Promise<void> } = {},
 ): Promise<FakePi> {
   const { PATH } = process.env;
-  const args = ['-e', `${PRELUDE}${script}`];
-  const child = await spawnPi({ command: process.execPath, args, cwd: '/', env: { PATH } });
+  const child = await spawnPi({
+    command: process.execPath,
+    args: scriptedPi(script),
+    cwd: '/',
+    env: { PATH },
+  });
   const events: PiEvent[] = [];
   let count = 0;
   const client = openPiRpc(child, {

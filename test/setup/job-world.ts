@@ -1,7 +1,7 @@
 /** Jobs of a test's own: real pi, the scripted model server, and nothing of the machine around them. */
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import {
   endJobProcesses,
   type HeldJob,
@@ -43,7 +43,7 @@ export interface JobWorld {
 export interface JobWorldOptions {
   /** For `settings.json`. */
   settings?: object;
-  /** Where the state lies below the world's directory; long ones are worth a test. */
+  /** Where the state lies, below the world's directory or absolute; long ones are worth a test. */
   state?: string;
 }
 
@@ -66,7 +66,7 @@ export async function jobWorld({ settings = {}, state = 'state' }: JobWorldOptio
     PATH: `${bin}:${PATH ?? ''}`,
     HOME: at('home'),
     LANG: 'C.UTF-8',
-    XDG_STATE_HOME: join(directory, state),
+    XDG_STATE_HOME: resolve(directory, state),
     PI_CODING_AGENT_DIR: agent,
     PI_OFFLINE: '1',
     PI_TELEMETRY: '0',

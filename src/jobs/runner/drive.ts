@@ -35,7 +35,7 @@ export async function drivePi(run: Run, onMessage: MessageReceiver): Promise<Res
     life.happen({ type: 'gone', reason: `not-started: ${messageOf(error)}` });
     return NO_RESULT;
   }
-  const processes = watchProcesses(held.directory, pi.pid, clock);
+  const processes = watchProcesses(held.directory, pi.pid, clock, failures);
   const { handler } = questions;
   const client = openPiRpc(pi, {
     clock,
@@ -47,10 +47,9 @@ export async function drivePi(run: Run, onMessage: MessageReceiver): Promise<Res
   let output = '';
   let reason = 'pi-ended: it gave no reason';
   try {
-    stopping.attach(client);
+    stopping.attach(client, () => processes.look({ now: true }));
     const outcome = await workOn(run, client);
     output = outcome.text;
-    processes.look({ now: true });
     life.happen(endOf(outcome));
   } catch (error) {
     reason = `pi-ended: ${messageOf(error)}`;

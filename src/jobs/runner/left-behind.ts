@@ -4,17 +4,21 @@ import { endJobProcesses, type HuntReport } from '../hunt/end-processes.ts';
 import { jobProcesses, type Seen } from '../hunt/find.ts';
 import { processTable } from '../hunt/process-table.ts';
 import type { JobDirectory } from '../places.ts';
+import type { Failures } from './failures.ts';
 
 /** Looking through all processes takes some milliseconds. */
 const AT_MOST_EVERY_MS = 500;
 
 export interface LeftBehind {
-  /** Remembers what lives now; does nothing when that was done a moment ago, unless it must be. */
+  /**
+   * Remembers what lives now, for when pi has ended nothing tells any more whose its children were. Does nothing when
+   * that was done a moment ago, unless it must be.
+   */
   look(options?: { now: boolean }): void;
   end(): Promise<HuntReport>;
 }
 
-export function watchProcesses(job: JobDirectory, pi: number, clock: Clock): LeftBehind {
+export function watchProcesses(job: JobDirectory, pi: number, clock: Clock, failures: Failures): LeftBehind {
   const table = processTable();
   const root = table.look(pi);
   let seen: Seen = new Map(root ? [[pi, root.started]] : []);
@@ -23,7 +27,12 @@ export function watchProcesses(job: JobDirectory, pi: number, clock: Clock): Lef
     look({ now } = { now: false }) {
       if (!now && clock.monotonic() - looked < AT_MOST_EVERY_MS) return;
       looked = clock.monotonic();
-      seen = new Map(jobProcesses(table, job, seen).map(({ pid, started }) => [pid, started]));
+      try {
+        seen = new Map(jobProcesses(table, job, seen).map(({ pid, started }) => [pid, started]));
+      } catch (error) {
+        // What was seen before still counts.
+        failures.note(error);
+      }
     },
     end: () => endJobProcesses(job, { clock, table, seen }),
   };

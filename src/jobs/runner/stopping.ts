@@ -13,8 +13,8 @@ export interface Stopping {
   readonly wanted: AbortSignal;
   /** The pi that runs. */
   readonly client: PiRpc | undefined;
-  /** From now on this is what has to be stopped. */
-  attach(client: PiRpc): void;
+  /** From now on this is what has to be stopped; `before` is called while it still lives. */
+  attach(client: PiRpc, before: () => void): void;
   /** A prompt is under way: it can be aborted. */
   working(outcome: Promise<TurnOutcome>): void;
 }
@@ -32,6 +32,7 @@ export function openStopping({ life, clock, onFailure }: StoppingOptions): Stopp
   const wanted = new AbortController();
   let client: PiRpc | undefined;
   let outcome: Promise<TurnOutcome> | undefined;
+  let beforeStop = (): void => {};
   let aborting = false;
 
   function act(pi: PiRpc): void {
@@ -53,6 +54,7 @@ export function openStopping({ life, clock, onFailure }: StoppingOptions): Stopp
   }
 
   function stop(pi: PiRpc): void {
+    beforeStop();
     pi.stop().catch(onFailure);
   }
 
@@ -66,8 +68,9 @@ export function openStopping({ life, clock, onFailure }: StoppingOptions): Stopp
       wanted.abort(new Error('its end is wanted'));
       if (client) act(client);
     },
-    attach(pi) {
+    attach(pi, before) {
       client = pi;
+      beforeStop = before;
       act(pi);
     },
     working(ending) {
