@@ -73,10 +73,14 @@ await Promise.all([
     outdir: 'dist',
     outExtension: { '.js': '.mjs' },
     external: ['fs-native-extensions'],
+    plugins: [fileBeside()],
   }),
   build({
     ...common,
-    entryPoints: { 'container/multi-agent-runner': 'src/agent/multi-agent-runner.ts' },
+    entryPoints: {
+      'container/multi-agent-runner': 'src/agent/multi-agent-runner.ts',
+      'container/yaml': 'src/jobs/profiles/yaml.ts',
+    },
     outdir: 'dist',
     outExtension: { '.js': '.mjs' },
     external: ['fs-native-extensions'],

@@ -12,8 +12,29 @@ const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK |
 export const QUICK_BYTES = 256 * 1_024;
 let room: Buffer | undefined;
 
+/** One word, or a time. */
+const WORD_BYTES = 4_096;
+
 /** The file as text; undefined where there is none. @throws FileError, LimitError */
 export function quickRead(path: string): string | undefined {
+  return reading(path, (fd) => {
+    const stats = fstatSync(fd);
+    if (!stats.isFile()) throw new OperationError('it is not a regular file');
+    if (stats.size > QUICK_BYTES) throw new LimitError(`it is longer than ${QUICK_BYTES} bytes`);
+    // State files are whole and never change once they have their name, so one read has all.
+    return textOf(fd, stats.size);
+  });
+}
+
+/**
+ * As {@link quickRead}, for a file of one word, without a look at what the file is: of whatever else stands there nothing
+ * is read, and nothing waits.
+ */
+export function quickWord(path: string): string | undefined {
+  return reading(path, (fd) => textOf(fd, WORD_BYTES).trim());
+}
+
+function reading(path: string, read: (fd: number) => string): string | undefined {
   let fd: number;
   try {
     fd = openSync(path, FLAGS);
@@ -22,15 +43,15 @@ export function quickRead(path: string): string | undefined {
     throw new FileError('read', path, hasCode(error, 'ELOOP') ? new OperationError('it is a link') : error);
   }
   try {
-    const stats = fstatSync(fd);
-    if (!stats.isFile()) throw new OperationError('it is not a regular file');
-    if (stats.size > QUICK_BYTES) throw new LimitError(`it is longer than ${QUICK_BYTES} bytes`);
-    room ??= Buffer.allocUnsafeSlow(QUICK_BYTES);
-    // State files are whole and never change once they have their name, so one read has all.
-    return room.toString('utf8', 0, readSync(fd, room, 0, stats.size, 0));
+    return read(fd);
   } catch (error) {
     throw new FileError('read', path, error);
   } finally {
     closeSync(fd);
   }
+}
+
+function textOf(fd: number, bytes: number): string {
+  room ??= Buffer.allocUnsafeSlow(QUICK_BYTES);
+  return room.toString('utf8', 0, readSync(fd, room, 0, bytes, 0));
 }

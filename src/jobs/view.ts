@@ -5,7 +5,7 @@ import { isHeld } from '../lib/kernel-lock.ts';
 import { BrokenJobError } from './errors.ts';
 import { jobFile, LOCK_FILE, readSmall } from './files.ts';
 import type { JobDirectory } from './places.ts';
-import { quickRead } from './quick-read.ts';
+import { quickRead, quickWord } from './quick-read.ts';
 import { type JobRecord, parseRecord, RECORD_FILE, readRecord } from './record.ts';
 import { EXIT_CODES, FINAL_STATUSES, type FinalStatus, isLive, type JobStatus } from './status.ts';
 
@@ -84,7 +84,7 @@ function look(directory: JobDirectory): Look {
 }
 
 function word(directory: JobDirectory, name: 'exit_code' | 'status' | 'started_at' | 'ended_at') {
-  return quickRead(jobFile(directory, name))?.trim();
+  return quickWord(jobFile(directory, name));
 }
 
 /** @throws BrokenJobError; FileError */

@@ -97,7 +97,7 @@ function partsOf(file: string, content: string): { head: string; text: string } 
 
 /** Loaded only when a profile is read. */
 async function yamlOf(file: string, head: string): Promise<unknown> {
-  const { parse } = await import('yaml');
+  const { parse } = await import('./yaml.ts');
   try {
     return parse(head, { prettyErrors: false });
   } catch (error) {
