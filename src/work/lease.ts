@@ -82,8 +82,9 @@ export function holdersOf(run: DirectoryHandle, { whole = false } = {}): Holders
   try {
     leases = openChildDirectory(run, LEASES);
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return { active: false, held: [], foreign: [] };
-    return { active: true, held: [], foreign: [{ name: LEASES, reason: messageOf(error) }] };
+    // Every run is made with it. Where somebody removed it, a holder's lock may go on unseen.
+    const reason = hasCode(error, 'ENOENT') ? 'it is missing' : messageOf(error);
+    return { active: true, held: [], foreign: [{ name: LEASES, reason }] };
   }
   try {
     return holdersIn(leases, whole);

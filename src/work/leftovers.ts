@@ -1,10 +1,10 @@
 /** What ended processes left in a tenant: deletions half way, and runs that were never put into their place (W4, W6). */
 import { join } from 'node:path';
-import { renameChild } from '../lib/directory-entries.ts';
+import { renameChild, statChild } from '../lib/directory-entries.ts';
 import { type DirectoryHandle, openChildDirectory } from '../lib/directory-handle.ts';
 import { clearBuilding } from './build.ts';
 import { announce, appendLog } from './deletion-log.ts';
-import { buildingName } from './layout.ts';
+import { buildingName, LEASES } from './layout.ts';
 import { holdersOf } from './lease.ts';
 import { isGateHeld } from './manifest.ts';
 import { runPath } from './names.ts';
@@ -83,10 +83,16 @@ function clearAbandoned(pruning: Pruning, tenant: DirectoryHandle, building: str
 function holdersOfBuilding(tenant: DirectoryHandle, building: string): ReturnType<typeof holdersOf> {
   const directory = openChildDirectory(tenant, building);
   try {
-    return holdersOf(directory);
+    return buildersOf(directory);
   } finally {
     directory.close();
   }
+}
+
+/** One that has no leases yet is nobody's; a builder that is just about to take one builds again. */
+function buildersOf(building: DirectoryHandle): ReturnType<typeof holdersOf> {
+  if (statChild(building, LEASES) === undefined) return { active: false, held: [], foreign: [] };
+  return holdersOf(building);
 }
 
 /** How many of them nobody is at any more. Changes nothing. */
@@ -101,7 +107,7 @@ export function countLeftovers(tenant: DirectoryHandle, { tombstones, buildings 
     }
   };
   return (
-    buildings.filter((name) => isLeft(name, (directory) => holdersOf(directory).active)).length +
+    buildings.filter((name) => isLeft(name, (directory) => buildersOf(directory).active)).length +
     tombstones.filter((name) => isLeft(name, isGateHeld)).length
   );
 }

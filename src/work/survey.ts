@@ -121,6 +121,8 @@ function lookInto(
       return undefined;
     }
     const { active, held, foreign } = holdersOf(run, { whole });
+    // Moved away meanwhile, to be deleted: its leases went first.
+    if (foreign.length > 0 && !standsAt(tenant, name.runId, run)) return undefined;
     for (const { name: marker, reason } of foreign) report('lease', `${marker}: ${reason}`);
     return {
       runId: name.runId,

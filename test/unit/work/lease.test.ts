@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { acquireRun } from '../../../src/work/index.ts';
@@ -75,6 +75,19 @@ describe('a lease', () => {
     const last = await acquireRun(root, REQUEST);
     expect(readdirSync(join(path, '.leases')).filter((name) => name.endsWith('.lease'))).toHaveLength(1);
     await last.release();
+  });
+
+  it('W5: of a run whose leases somebody removed cannot be told, so it stays until they are there again', async () => {
+    const scene = makeScene();
+    const run = await acquireRun(scene.root, REQUEST);
+    rmSync(join(run.path, '.leases'), { recursive: true });
+    const report = await scene.prune({ maxRuns: 0 });
+    expect(report.problems.items).toMatchObject([{ kind: 'lease', reason: '.leases: it is missing' }]);
+    expect(scene.runs()).toEqual(['r']);
+    // Whoever lets go of it makes them again.
+    await run.release();
+    await scene.prune({ maxRuns: 0 });
+    expect(scene.runs()).toEqual([]);
   });
 
   it.each<[what: string, make: (leases: string) => void]>([
