@@ -1,6 +1,6 @@
 /** `usage.json`: what a job has used in all its runs (J2, J6). Children have their own. */
 import * as z from 'zod/mini';
-import type { PiMessage } from '../pi/index.ts';
+import type { PiUsage } from '../pi/index.ts';
 import { readSmall } from './files.ts';
 import type { JobDirectory } from './places.ts';
 
@@ -49,12 +49,10 @@ export function usageText(usage: Usage): string {
   return JSON.stringify({ version: VERSION, ...usage });
 }
 
-/** What one message of the model took. */
-export function usageOfMessage({ usage }: PiMessage): Usage {
-  if (!usage) return NO_USAGE;
-  const { input, output, cacheRead, cacheWrite } = usage;
+/** As pi tells it of one message. */
+export function usageOf({ input, output, cacheRead, cacheWrite, cost }: PiUsage): Usage {
   const total = input + output + cacheRead + cacheWrite;
-  return { tokens: { input, output, cacheRead, cacheWrite, total }, cost: usage.cost?.total ?? 0 };
+  return { tokens: { input, output, cacheRead, cacheWrite, total }, cost: cost?.total ?? 0 };
 }
 
 export function addUsage(one: Usage, other: Usage): Usage {

@@ -24,6 +24,7 @@ export {
   type PiEvent,
   type PiMessage,
   type PiProblem,
+  type PiUsage,
   textOfMessage,
   type UnknownPiEvent,
 } from './rpc/events.ts';

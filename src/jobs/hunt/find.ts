@@ -29,14 +29,11 @@ function sideOf(environment: readonly string[] | undefined, job: JobDirectory): 
   if (environment === undefined) return 'unsaid';
   // The kernel's bytes were read one to a character.
   const ours = Buffer.from(`${JOB_VARIABLE}=${job}`).toString('latin1');
-  let side: Side = 'unsaid';
-  for (const variable of environment) {
-    if (variable === ours) side = 'ours';
-    else if (variable.startsWith(`${JOB_VARIABLE}=`) || variable.startsWith(`${DETACHED_VARIABLE}=`)) {
-      return 'others';
-    }
-  }
-  return side;
+  if (environment.includes(ours)) return 'ours';
+  const marks = [`${JOB_VARIABLE}=`, `${DETACHED_VARIABLE}=`];
+  return environment.some((variable) => marks.some((mark) => variable.startsWith(mark)))
+    ? 'others'
+    : 'unsaid';
 }
 
 function withDescendants(
@@ -46,11 +43,12 @@ function withDescendants(
 ): ProcessFacts[] {
   const children = Map.groupBy(all, ({ parent }) => parent);
   const found = new Map<number, ProcessFacts>();
-  const waiting = [...roots];
-  for (let next = waiting.pop(); next; next = waiting.pop()) {
+  // Parents come before their children: so they hear of a signal first.
+  const line = [...roots];
+  for (const next of line) {
     if (found.has(next.pid) || isBarrier(next.pid)) continue;
     found.set(next.pid, next);
-    waiting.push(...(children.get(next.pid) ?? []));
+    line.push(...(children.get(next.pid) ?? []));
   }
   return [...found.values()];
 }

@@ -3,8 +3,8 @@ import { messageOf, OperationError } from '../../lib/errors.ts';
 import {
   openPiRpc,
   type PiEvent,
-  type PiMessage,
   type PiRpc,
+  type PiUsage,
   spawnPi,
   type TurnOutcome,
   textOfMessage,
@@ -20,12 +20,15 @@ import type { Run } from './run.ts';
 /** An abort that takes longer is none: pi is ended (J6). */
 const ABORT_MS = 10_000;
 
+/** pi's tool for jobs, of our extension (J12). */
+const JOBS_TOOL = 'multi_agent';
+
 export const NO_RESULT: Result = { output: '', stderr: '' };
 
-/** Told of every message of the model. */
-export type MessageReceiver = (message: PiMessage) => void;
+/** Told of all that pi uses, as it does. */
+export type UsageReceiver = (usage: PiUsage) => void;
 
-export async function drivePi(run: Run, onMessage: MessageReceiver): Promise<Result> {
+export async function drivePi(run: Run, onUsage: UsageReceiver): Promise<Result> {
   const { held, options, life, stopping, questions, failures } = run;
   const { clock, ids, limits } = options;
   let pi: Awaited<ReturnType<typeof spawnPi>>;
@@ -40,7 +43,7 @@ export async function drivePi(run: Run, onMessage: MessageReceiver): Promise<Res
   const client = openPiRpc(pi, {
     clock,
     ids,
-    onEvent: (event) => receive(run, processes, event, onMessage),
+    onEvent: (event) => receive(run, processes, event, onUsage),
     ...(handler && { onDialog: handler }),
     limits: { abortMs: ABORT_MS, ...limits },
   });
@@ -78,7 +81,7 @@ async function receive(
   { life, steering, questions, tell, wrote }: Run,
   processes: LeftBehind,
   event: PiEvent,
-  onMessage: MessageReceiver,
+  onUsage: UsageReceiver,
 ): Promise<void> {
   switch (event.type) {
     case 'agent_start':
@@ -92,11 +95,17 @@ async function receive(
       break;
     case 'message_end': {
       const { role, provider, model } = event.message;
-      if (role !== 'assistant') break;
-      if (model !== undefined) wrote(provider === undefined ? model : `${provider}/${model}`);
-      onMessage(event.message);
+      if (role === 'assistant' && model !== undefined) {
+        wrote(provider === undefined ? model : `${provider}/${model}`);
+      }
+      const { usage, toolName } = event.message;
+      // What jobs used stands in their own files, and is told again by the tool that started them.
+      if (usage && toolName !== JOBS_TOOL) onUsage(usage);
       break;
     }
+    case 'compaction_end':
+      if (event.result?.usage) onUsage(event.result.usage);
+      break;
     case 'tool_execution_end':
       processes.look();
       break;

@@ -24,13 +24,14 @@ export async function runnerProgram(process: NodeJS.Process, home: string): Prom
     noteSync(directory, error);
     process.exit(EXIT_CODES.died);
   });
+  const signals = signalsOf(process);
   try {
     const { status } = await runJob(await takeOver(directory, process.env, home), {
       clock: systemClock,
       ids: () => randomId(8),
       env: process.env,
       piCommand: { command: 'pi', args: [] },
-      ...signalsOf(process),
+      ...signals,
     });
     return EXIT_CODES[status];
   } catch (error) {

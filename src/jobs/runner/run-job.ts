@@ -61,8 +61,8 @@ async function work(run: Run, over: AbortSignal): Promise<Result> {
     if (run.stopping.wanted.aborted) return endBefore(run);
     void endInTime(run, over);
     void budget.follow(over);
-    const result = await drivePi(run, (message) => {
-      spending.add(message);
+    const result = await drivePi(run, (usage) => {
+      spending.add(usage);
       void budget.check();
     });
     await Promise.all([spending.settled(), budget.check()]);

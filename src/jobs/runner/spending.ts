@@ -1,15 +1,15 @@
 /** What a run uses, added to what the job has used before (J2, J6, J16). */
 import { messageOf, OperationError } from '../../lib/errors.ts';
-import type { PiMessage } from '../../pi/index.ts';
+import type { PiUsage } from '../../pi/index.ts';
 import { writeSmall } from '../files.ts';
 import type { JobDirectory } from '../places.ts';
-import { addUsage, NO_USAGE, readUsage, type Usage, usageOfMessage, usageText } from '../usage.ts';
+import { addUsage, NO_USAGE, readUsage, type Usage, usageOf, usageText } from '../usage.ts';
 import { latestFile } from './latest-file.ts';
 
 export interface Spending {
   /** Of all runs of this job. */
   readonly usage: Usage;
-  add(message: PiMessage): void;
+  add(used: PiUsage): void;
   settled(): Promise<void>;
 }
 
@@ -24,8 +24,8 @@ export async function openSpending(
     get usage() {
       return usage;
     },
-    add(message) {
-      const used = usageOfMessage(message);
+    add(told) {
+      const used = usageOf(told);
       if (used.tokens.total === 0 && used.cost === 0) return;
       usage = addUsage(usage, used);
       file.put(usageText(usage));

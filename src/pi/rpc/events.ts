@@ -75,6 +75,8 @@ function makeSchemas() {
       aborted: flag,
       willRetry: flag,
       errorMessage: text,
+      /** What the summary took. */
+      result: lenient(z.object({ usage: lenient(usage) })),
     }),
     z.object({
       type: type('auto_retry_start'),
@@ -106,6 +108,9 @@ function makeSchemas() {
 
 /** An event of pi 1.6.0 that is known here; fields that are not used are left out. */
 export type KnownPiEvent = z.infer<ReturnType<typeof makeSchemas>['event']>;
+
+/** Tokens, and cost in US dollars. */
+export type PiUsage = NonNullable<PiMessage['usage']>;
 
 /** A message of the conversation, as events carry it. */
 export type PiMessage = z.infer<ReturnType<typeof makeSchemas>['message']>;
