@@ -1,14 +1,15 @@
 /**
- * The host's command: parses the words and hands over to one file per verb, loaded only when called. What stands
- * after `--` belongs to the program in the sandbox and is never looked at here.
+ * The host's command: parses the words and hands over to one file per verb, loaded only when called.
  */
 import { Command } from 'commander';
 import { configured, runCommandLine } from '../lib/command-line.ts';
 import type { GlobalOptions } from './global-options.ts';
+import { passedWords } from './passed-words.ts';
 import { addCheckVerbs } from './program/checks.ts';
 import { addConfigVerbs } from './program/config.ts';
 import type { Grammar, Runs, RunsMany } from './program/grammar.ts';
 import { addImageVerbs } from './program/image.ts';
+import { addJobVerbs } from './program/jobs.ts';
 import { addLifeVerbs } from './program/life.ts';
 import { addPortVerbs } from './program/ports.ts';
 import { addSandboxVerbs } from './program/sandbox.ts';
@@ -16,9 +17,7 @@ import { addSessionVerbs } from './program/sessions.ts';
 import { addStateVerbs } from './program/state.ts';
 import { addVolumeVerbs } from './program/volumes.ts';
 
-const separator = process.argv.indexOf('--');
-const words = separator < 0 ? process.argv : process.argv.slice(0, separator);
-const rest = separator < 0 ? [] : process.argv.slice(separator + 1);
+const { words, rest } = passedWords(process.argv);
 
 const program = configured(
   new Command('pi-sandbox')
@@ -43,6 +42,7 @@ const grammar: Grammar = { program, runs, runsMany, rest };
 /** In the order of `--help`. */
 for (const add of [
   addSandboxVerbs,
+  addJobVerbs,
   addLifeVerbs,
   addPortVerbs,
   addSessionVerbs,

@@ -12,10 +12,10 @@ import {
   type SessionTarget,
   sessionLockDirectory,
 } from '../../pi/index.ts';
+import { makePresence, type Presence } from '../presence.ts';
 import { installGuard, makeGate } from './lock/guard.ts';
 import { makeOwner, type Owner } from './lock/owner.ts';
 import { piClasses } from './lock/pi-module.ts';
-import { makePresence, type Presence } from './lock/presence.ts';
 import { processRegistry } from './lock/registry.ts';
 import { makeSessionLife, type SessionLife } from './lock/session.ts';
 import { releaseStartTurn } from './lock/start-turn.ts';
@@ -108,9 +108,13 @@ function logReturn(
 }
 
 function announce(presence: Presence, voice: Voice, context: ExtensionContext): Promise<void> {
+  // For the pi of a job its runner speaks.
+  if (process.env.MULTI_AGENT_JOB) return Promise.resolve();
   const id = context.sessionManager.getSessionId();
   const name = context.sessionManager.getSessionName();
-  return voice.guarded('Telling the sandbox about this Session', () => presence.announce({ id, name }));
+  return voice.guarded('Telling the sandbox about this Session', () =>
+    presence.announce({ kind: 'session', id, name }),
+  );
 }
 
 /** Nothing may run in a Session that another pi has: no prompt, tool, shell command, compaction or move in the tree. */

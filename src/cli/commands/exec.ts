@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { UsageError } from '../../lib/errors.ts';
-import { passedEnvironment, terminalEnvironment } from '../config/index.ts';
+import { jobsEnvironment, passedEnvironment, terminalEnvironment } from '../config/index.ts';
 import { openContext } from '../context.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { askSupervisor, notReached } from '../sandbox/ask-supervisor.ts';
@@ -50,6 +50,7 @@ export async function exec(
       directory: options.workdir ?? sandbox.project,
       environment: {
         ...terminalEnvironment(env),
+        ...jobsEnvironment(config, sandbox.domain),
         ...passedEnvironment(config, env).process,
         ...environmentFromFlags(options.env, env),
       },

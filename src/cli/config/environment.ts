@@ -30,6 +30,16 @@ export function passedEnvironment(config: Config, env: Environment): PassedEnvir
   return { container, process };
 }
 
+/** The limits of jobs, for every program: each may start some (J8, J16). */
+export function jobsEnvironment(config: Config, domain: string): Record<string, string> {
+  const cost = config.domains.find(({ id }) => id === domain)?.maxCost;
+  return {
+    MULTI_AGENT_MAX_RUNNING: String(config.MULTI_AGENT_MAX_RUNNING),
+    MULTI_AGENT_MAX_DEPTH: String(config.MULTI_AGENT_MAX_DEPTH),
+    ...(cost === undefined ? {} : { MULTI_AGENT_DAY_MAX_COST: String(cost) }),
+  };
+}
+
 /** What the user's terminal and locale tell programs, for one process. */
 export function terminalEnvironment(env: Environment): Record<string, string> {
   const passed: Record<string, string> = {};

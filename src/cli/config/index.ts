@@ -3,7 +3,7 @@ export { hostCertificates } from './certificates.ts';
 export { grantConsent, hasConsent, readConsents } from './consent.ts';
 export { showPath } from './deep-merge.ts';
 export { DomainId } from './domain-id.ts';
-export { passedEnvironment, terminalEnvironment } from './environment.ts';
+export { jobsEnvironment, passedEnvironment, terminalEnvironment } from './environment.ts';
 export { settingFromFlag } from './flag-value.ts';
 export { CanonicalPath, canonicalPath, isWithin } from './host-path.ts';
 export { parseObject } from './json.ts';

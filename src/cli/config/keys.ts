@@ -28,7 +28,7 @@ export const NO_PREFIX: InstallationPrefix = InstallationPrefix.parse('');
 const NOT_SHARED = ['.pi', '.kube', '.talos', '.config/stackit', '.config/hcloud', '.config/gh'];
 /** Variables that the sandbox sets itself; passing the host's would break it. */
 const NOT_PASSED =
-  /^(HOME|PATH|USER|LOGNAME|SHELL|PWD|TMPDIR|XDG_.*|PI_CODING_AGENT_.*|PI_SANDBOX_.*|LD_.*|NODE_OPTIONS)$/;
+  /^(HOME|PATH|USER|LOGNAME|SHELL|PWD|TMPDIR|XDG_.*|PI_CODING_AGENT_.*|PI_SANDBOX_.*|MULTI_AGENT_.*|LD_.*|NODE_OPTIONS)$/;
 const ENGINE = /^((unix|tcp|ssh|http|https|npipe):\/\/\S+|[A-Za-z0-9][A-Za-z0-9_.+-]*)$/;
 
 const filePath = () =>
@@ -117,6 +117,8 @@ export const Settings = z.object({
     ),
     [],
   ),
+  MULTI_AGENT_MAX_RUNNING: z._default(whole(1, 1_000), 8),
+  MULTI_AGENT_MAX_DEPTH: z._default(whole(0, 16), 2),
   SESSIONS_RETENTION_DAYS: z._default(days(), 30),
   SESSIONS_TRASH_DAYS: z._default(whole(0, 36_500, ' (days; 0 turns the trash off)'), 7),
 });
@@ -139,6 +141,7 @@ export const DomainSettings = z.object({
     ),
   ),
   'SESSIONS_<ID>_RETENTION_DAYS': z.optional(days()),
+  'DOMAIN_<ID>_MAX_COST': z.optional(decimal(0, 1_000_000, ' (US dollars a day)')),
   'BRAIN_<ID>_PATH': z.optional(
     textOf('a host directory, absolute or from ~/', (text) =>
       /^(\/|~$|~\/)[^\0]*$/.test(text) ? text : undefined,
@@ -158,7 +161,7 @@ export const ENVIRONMENT_ONLY: readonly string[] = ['CONFIG_DIR', 'SETUP', 'TURN
 
 /** Keys that a later version reads: said so, because "unknown" would send the user looking for a typing error. */
 export const NOT_YET =
-  /^(DOMAIN_[A-Z0-9_]+_(NETWORK|ENGINE|MAX_COST)|NOTIFY_COMMAND|ALLOW_HOSTS|CREDENTIALS|HIDE_FILES|RUNS_[A-Z0-9_]+|MULTI_AGENT_[A-Z0-9_]+)$/;
+  /^(DOMAIN_[A-Z0-9_]+_(NETWORK|ENGINE)|NOTIFY_COMMAND|ALLOW_HOSTS|CREDENTIALS|HIDE_FILES|RUNS_[A-Z0-9_]+)$/;
 
 /** `/workspace/acme=work`: what was recorded below that path is of that domain (S12). */
 function legacyPath(item: string): { path: string; domain: DomainId } | undefined {

@@ -23,6 +23,8 @@ export interface Domain {
   readonly writtenPaths: readonly string[];
   /** Days; 0 keeps everything. */
   readonly sessionsRetentionDays: number;
+  /** US dollars that its jobs may spend in a day (J16). */
+  readonly maxCost?: number;
   /** Host directory with what the domain remembers beyond its Sessions (S9). */
   readonly brain?: CanonicalPath;
 }
@@ -184,12 +186,14 @@ async function readDomain(
   const named = result.data?.['BRAIN_<ID>_PATH'];
   const [brain] = named === undefined ? [] : await resolved(`BRAIN_${key}_PATH`, named);
   const own = result.data?.['SESSIONS_<ID>_RETENTION_DAYS'];
+  const cost = result.data?.['DOMAIN_<ID>_MAX_COST'];
   return {
     id,
     key,
     paths: [...new Set(paths)],
     writtenPaths: written.map((path) => expandPath(path, home, home)),
     sessionsRetentionDays: own ?? settings.SESSIONS_RETENTION_DAYS,
+    ...(cost === undefined ? {} : { maxCost: cost }),
     ...(brain === undefined ? {} : { brain }),
   };
 }

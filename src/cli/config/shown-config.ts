@@ -34,9 +34,10 @@ export function shownSettings(config: Config): ShownSetting[] {
     rows.push({ key, value: hideKeys(asWritten(key, value)), from: config.origins.get(key) ?? 'default' });
   };
   add('DOMAINS', config.domains.map(({ id }) => id).join(','));
-  for (const { key, paths, sessionsRetentionDays } of config.domains) {
+  for (const { key, paths, sessionsRetentionDays, maxCost } of config.domains) {
     add(`DOMAIN_${key}_PATHS`, paths.join(':'));
     add(`SESSIONS_${key}_RETENTION_DAYS`, sessionsRetentionDays);
+    add(`DOMAIN_${key}_MAX_COST`, maxCost);
   }
   const values = new Map<string, unknown>(Object.entries(config));
   for (const key of Object.keys(Settings.shape)) {

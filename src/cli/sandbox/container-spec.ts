@@ -47,6 +47,7 @@ export function containerSpec(
       ...compileCacheEnvironment(user.uid),
       ...options.environment,
       PI_SANDBOX_NAME: sandbox.name,
+      PI_SANDBOX_PROJECT: project.canonical,
     },
     labels: {
       ...domainLabels(sandbox, 'sandbox'),

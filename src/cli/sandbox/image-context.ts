@@ -15,6 +15,7 @@ const CONTEXT = [
   'docker/warm.mjs',
   'docker/bin',
   'docker/skel',
+  'docker/skills',
   'dist/container',
 ];
 

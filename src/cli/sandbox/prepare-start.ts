@@ -3,7 +3,7 @@ import { certificateEnvironment } from '../../agent-dir/index.ts';
 import type { MountSpec } from '../../engine/index.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { RelayService, RunRequest } from '../../wire/index.ts';
-import { domainOf, passedEnvironment, terminalEnvironment } from '../config/index.ts';
+import { domainOf, jobsEnvironment, passedEnvironment, terminalEnvironment } from '../config/index.ts';
 import { type CommandContext, openContext } from '../context.ts';
 import { info, warn } from '../ui/report.ts';
 import { brainMounts } from './brains.ts';
@@ -162,7 +162,7 @@ async function containerOptions(
 
 async function openingOf(
   { config, env, home }: CommandContext,
-  { project }: Sandbox,
+  { project, domain }: Sandbox,
   merged: Promise<MergeForStart>,
   choice: ProgramChoice,
   options: StartOptions,
@@ -182,6 +182,7 @@ async function openingOf(
       directory: project.canonical,
       environment: {
         ...terminalEnvironment(env),
+        ...jobsEnvironment(config, domain),
         ...passedEnvironment(config, env).process,
         ...(options.demo === true ? { PI_SANDBOX_DEMO: '1' } : {}),
         ...environmentFromFlags(options.env, env),

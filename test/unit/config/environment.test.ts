@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  jobsEnvironment,
   loadConfig,
   passedEnvironment,
   settingFromFlag,
@@ -24,6 +25,23 @@ describe('what goes into a sandbox', () => {
       container: { HTTPS_PROXY: 'http://p:1', https_proxy: 'http://p:1', NO_PROXY: 'a', no_proxy: 'a' },
       process: { HTTP_PROXY: 'http://me:pw@p:1', http_proxy: 'http://me:pw@p:1' },
     });
+  });
+
+  it('J8, J16: the limits of jobs, those of the domain with it', async () => {
+    const limited = await loadConfig({
+      home: '/nowhere',
+      env: {
+        PI_SANDBOX_DOMAINS: 'acme,free',
+        PI_SANDBOX_MULTI_AGENT_MAX_RUNNING: '24',
+        PI_SANDBOX_DOMAIN_ACME_MAX_COST: '2.5',
+      },
+    });
+    expect(jobsEnvironment(limited, 'acme')).toEqual({
+      MULTI_AGENT_MAX_RUNNING: '24',
+      MULTI_AGENT_MAX_DEPTH: '2',
+      MULTI_AGENT_DAY_MAX_COST: '2.5',
+    });
+    expect(jobsEnvironment(limited, 'free')).not.toHaveProperty('MULTI_AGENT_DAY_MAX_COST');
   });
 
   it('S20: terminal, language and time zone', () => {

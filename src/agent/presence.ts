@@ -1,19 +1,21 @@
 /**
- * Tells the sandbox's supervisor that a Session lives here, for as long as it is open: one connection that is simply
- * kept (S14). Without a supervisor, or when it goes away, pi works on as if nothing were.
+ * Tells the sandbox's supervisor that something lives here, for as long as it does: one connection that is simply kept
+ * (S14). Without a supervisor, or when it goes away, pi and its jobs work on as if nothing were.
  */
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 
-export interface SessionPresence {
+/** What lives: an open Session by its id, a job by its directory. */
+export interface LivingHere {
+  kind: 'session' | 'job';
   id: string;
   name?: string | undefined;
 }
 
 export interface Presence {
   /** Says what is open now. The old connection ends only when the new one stands, so that there is no gap. */
-  announce(session: SessionPresence): Promise<void>;
+  announce(living: LivingHere): Promise<void>;
   close(): void;
 }
 
@@ -24,9 +26,9 @@ export function makePresence(env: NodeJS.ProcessEnv): Presence {
   let current: Socket | undefined;
   let latest = 0;
   return {
-    async announce(session) {
+    async announce(living) {
       const turn = ++latest;
-      const socket = await open(env, session);
+      const socket = await open(env, living);
       if (turn !== latest) {
         socket?.destroy();
         return;
@@ -43,20 +45,21 @@ export function makePresence(env: NodeJS.ProcessEnv): Presence {
 }
 
 /** The connection once the supervisor has answered; undefined when there is none or it refuses. */
-async function open(env: NodeJS.ProcessEnv, session: SessionPresence): Promise<Socket | undefined> {
+async function open(env: NodeJS.ProcessEnv, living: LivingHere): Promise<Socket | undefined> {
   const runtime = env.XDG_RUNTIME_DIR;
   if (!runtime) return undefined;
   const directory = join(runtime, 'pi-sandbox');
   const token = readToken(join(directory, 'token'));
   if (token === undefined) return undefined;
-  // Loaded here, after pi has started: the wire's schemas are no part of a start.
-  const { encodeFrame, PROTOCOL } = await import('../../../wire/index.ts');
-  const name = session.name === undefined ? {} : { name: session.name };
+  // Loaded here, after the start: the wire's schemas are no part of it.
+  const { encodeFrame, PROTOCOL } = await import('../wire/index.ts');
+  const { kind, id } = living;
+  const name = living.name === undefined ? {} : { name: living.name };
   const frames = [
-    ...encodeFrame({ type: 'hello', value: { protocol: PROTOCOL, version: 'session-lock', token } }),
+    ...encodeFrame({ type: 'hello', value: { protocol: PROTOCOL, version: 'presence', token } }),
     ...encodeFrame({
       type: 'open',
-      value: { verb: 'presence', kind: 'session', id: session.id, pid: process.pid, ...name },
+      value: { verb: 'presence', kind, id, pid: process.pid, ...name },
     }),
   ];
   return await converse(join(directory, 'supervisor.sock'), Buffer.concat(frames));
@@ -65,7 +68,7 @@ async function open(env: NodeJS.ProcessEnv, session: SessionPresence): Promise<S
 function converse(path: string, greeting: Buffer): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const socket = connect(path);
-    // Neither the socket nor the wait may keep pi from ending, and no failure of it is pi's.
+    // Neither the socket nor the wait may keep us from ending, and no failure of it is ours.
     socket.unref();
     const timer = setTimeout(() => socket.destroy(), CONNECT_MS);
     timer.unref();
