@@ -10,7 +10,8 @@ const CLI = `${ROOT}/node_modules/@earendil-works/pi-coding-agent/dist/bundle/cl
 const lock = `${ROOT}/extensions/session-lock.mjs`;
 const memory = `${ROOT}/extensions/memory.mjs`;
 const demo = `${ROOT}/extensions/demo-model.mjs`;
-const extensions = [lock, memory, demo].flatMap((file) => (existsSync(file) ? ['-e', file] : []));
+const jobs = `${ROOT}/extensions/multi-agent.mjs`;
+const extensions = [lock, memory, jobs, demo].flatMap((file) => (existsSync(file) ? ['-e', file] : []));
 
 const agent = `${process.env.HOME}/agent`;
 mkdirSync(agent, { recursive: true });

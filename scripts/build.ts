@@ -93,11 +93,22 @@ await Promise.all([
       'container/extensions/memory': 'src/agent/extensions/memory.ts',
       'container/extensions/memory-tool': 'src/agent/extensions/memory-tool.ts',
       'container/extensions/demo-model': 'src/agent/extensions/demo-model.ts',
+      'container/extensions/multi-agent': 'src/agent/extensions/multi-agent.ts',
+      'container/multi-agent-session': 'src/agent/extensions/jobs/session-jobs.ts',
+      'container/multi-agent-tool': 'src/agent/extensions/jobs/tool.ts',
+      'container/multi-agent-command': 'src/agent/extensions/jobs/command.ts',
     },
     outdir: 'dist',
     outExtension: { '.js': '.mjs' },
     external: ['fs-native-extensions', '@earendil-works/*'],
     plugins: [fileBeside()],
+  }),
+  build({
+    ...common,
+    // pi's terminal library comes along: an extension of its own copy's would be transformed by pi first.
+    entryPoints: { 'container/multi-agent-screen': 'src/agent/extensions/jobs/screen.ts' },
+    outdir: 'dist',
+    outExtension: { '.js': '.mjs' },
   }),
   build({
     ...common,

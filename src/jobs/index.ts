@@ -11,10 +11,12 @@ export { DEPTH_VARIABLE, detachedEnvironment, JOB_VARIABLE } from './hunt/marks.
 export { type LaunchOptions, launchRunner, RunnerStartError } from './launch.ts';
 export { type BrokenJob, findJob, type JobList, listJobs } from './list.ts';
 export * from './names.ts';
+export { markNotified } from './notify.ts';
 export * from './places.ts';
 export { type AgentPrompts, agentPrompts } from './profiles/agent-prompt.ts';
 export { type FoundProfile, findProfile, listProfiles, type ProfilePlaces } from './profiles/find.ts';
 export { type Profile, THINKING_LEVELS } from './profiles/profile.ts';
+export { readProgress } from './progress-tail.ts';
 export { type Caller, callerOf, type JobProject, placeBelow, projectAt } from './project.ts';
 export { type JobPruneReport, type PruneOptions, pruneJobs } from './prune.ts';
 export * from './record.ts';
@@ -26,6 +28,15 @@ export type { PiProgram } from './runner/pi-command.ts';
 export { runnerProgram } from './runner/program.ts';
 export { runJob } from './runner/run-job.ts';
 export * from './status.ts';
-export { addUsage, NO_USAGE, readUsage, type Usage } from './usage.ts';
+export {
+  addUsage,
+  NO_USAGE,
+  parseUsage,
+  readUsage,
+  type Usage,
+  usageSince,
+  type WrittenUsage,
+  writtenUsage,
+} from './usage.ts';
 export { type JobView, readJob, readStatus } from './view.ts';
 export { jobEnd, type Waited, waitForJobs } from './wait.ts';

@@ -26,6 +26,8 @@ function makeSchema() {
 }
 
 export type Usage = Omit<z.infer<ReturnType<typeof makeSchema>>, 'version'>;
+/** As it is kept. */
+export type WrittenUsage = z.infer<ReturnType<typeof makeSchema>>;
 
 export const NO_USAGE: Usage = {
   tokens: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
@@ -36,23 +38,48 @@ export const NO_USAGE: Usage = {
 export async function readUsage(directory: JobDirectory): Promise<Usage | undefined> {
   const text = await readSmall(directory, 'usage.json');
   if (text === undefined) return NO_USAGE;
-  schema ??= makeSchema();
   try {
-    const { data } = z.safeParse(schema, JSON.parse(text));
-    return data && { tokens: data.tokens, cost: data.cost };
+    return parseUsage(JSON.parse(text));
   } catch {
     return undefined;
   }
 }
 
+/** A usage that {@link Usage} was written of, wherever it was kept; undefined for anything else. */
+export function parseUsage(value: unknown): Usage | undefined {
+  schema ??= makeSchema();
+  const { data } = z.safeParse(schema, value);
+  return data && { tokens: data.tokens, cost: data.cost };
+}
+
+export function writtenUsage(usage: Usage): WrittenUsage {
+  return { version: VERSION, ...usage };
+}
+
 export function usageText(usage: Usage): string {
-  return JSON.stringify({ version: VERSION, ...usage });
+  return JSON.stringify(writtenUsage(usage));
 }
 
 /** As pi tells it of one message. */
 export function usageOf({ input, output, cacheRead, cacheWrite, cost }: PiUsage): Usage {
   const total = input + output + cacheRead + cacheWrite;
   return { tokens: { input, output, cacheRead, cacheWrite, total }, cost: cost?.total ?? 0 };
+}
+
+/** What `later` has more than `before`, never less than nothing. */
+export function usageSince(before: Usage, later: Usage): Usage {
+  const more = (a: number, b: number): number => Math.max(0, b - a);
+  const [a, b] = [before.tokens, later.tokens];
+  return {
+    tokens: {
+      input: more(a.input, b.input),
+      output: more(a.output, b.output),
+      cacheRead: more(a.cacheRead, b.cacheRead),
+      cacheWrite: more(a.cacheWrite, b.cacheWrite),
+      total: more(a.total, b.total),
+    },
+    cost: more(before.cost, later.cost),
+  };
 }
 
 export function addUsage(one: Usage, other: Usage): Usage {

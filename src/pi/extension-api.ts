@@ -10,6 +10,31 @@ export interface ExtensionUi {
   setStatus(key: string, text: string | undefined): void;
   setEditorText(text: string): void;
   getEditorText(): string;
+  /** Undefined when the user takes it back. */
+  input(title: string, placeholder?: string): Promise<string | undefined>;
+  confirm(title: string, message: string): Promise<boolean>;
+  /** A screen of one's own in the editor's place; only with a terminal. */
+  custom<Result>(screen: CustomScreen<Result>): Promise<Result>;
+}
+
+/** Makes a screen; `done` closes it with what it is for. */
+export type CustomScreen<Result> = (
+  tui: { requestRender(): void },
+  theme: ScreenTheme,
+  keys: { matches(data: string, action: string): boolean },
+  done: (result: Result) => void,
+) => ScreenComponent;
+
+export interface ScreenTheme {
+  /** The text in one of the theme's colours. */
+  fg(colour: string, text: string): string;
+}
+
+export interface ScreenComponent {
+  /** Lines of at most `width` columns. */
+  render(width: number): string[];
+  handleInput(data: string): void;
+  invalidate(): void;
 }
 
 /** pi's own object; it is read, and only the lock extension's guard touches more of it. */
@@ -20,6 +45,18 @@ export interface SessionFacts {
   getSessionName(): string | undefined;
   /** The last entry of the current branch; after loading, the last of the file. */
   getLeafId(): string | null;
+  /** Every entry of the file, oldest first. */
+  getEntries(): readonly SessionEntry[];
+}
+
+/** An entry as far as ours look at one. */
+export interface SessionEntry {
+  type: string;
+  /** Of a `custom_message`. */
+  customType?: string;
+  details?: unknown;
+  /** Of a `message`. */
+  message?: { role: string; toolName?: string; details?: unknown };
 }
 
 export interface ExtensionContext {
@@ -52,6 +89,7 @@ export interface ExtensionEvents {
     answer: undefined;
   };
   agent_start: { event: object; answer: undefined };
+  tool_execution_end: { event: { toolName: string }; answer: undefined };
   tool_call: { event: object; answer: { block: boolean; reason: string } };
   user_bash: { event: object; answer: { result: BashResult } };
 }
@@ -77,6 +115,8 @@ export interface ExtensionApi {
   registerProvider(name: string, config: ProviderConfig): void;
   registerTool(tool: ToolDefinition): void;
   sendUserMessage(text: string, options: { expandPromptTemplates: boolean }): void;
+  /** Puts a message of ours into the conversation; `followUp` waits for the end of what runs. */
+  sendMessage(message: CustomMessage, options: { triggerTurn: boolean; deliverAs: 'followUp' }): void;
   setSessionName(name: string): void;
 }
 
@@ -90,11 +130,37 @@ export interface ToolDefinition {
   /** A JSON schema; pi checks a call's parameters against it. */
   parameters: object;
   /** What it throws is told to the model as the call's failure. */
-  execute(id: string, parameters: unknown): Promise<ToolResult>;
+  execute(
+    id: string,
+    parameters: unknown,
+    signal: AbortSignal | undefined,
+    onUpdate: unknown,
+    context: ExtensionContext,
+  ): Promise<ToolResult>;
 }
 
 export interface ToolResult {
   content: { type: 'text'; text: string }[];
+  details: object;
+  /** What the call spent on models itself; pi adds it to the Session's totals. */
+  usage?: ModelUsage;
+}
+
+/** Tokens, and US dollars. */
+export interface ModelUsage {
+  input: number;
+  output: number;
+  cacheRead: number;
+  cacheWrite: number;
+  totalTokens: number;
+  cost: { input: number; output: number; cacheRead: number; cacheWrite: number; total: number };
+}
+
+export interface CustomMessage {
+  customType: string;
+  content: string;
+  /** Shown to the user too. */
+  display: boolean;
   details: object;
 }
 
@@ -153,14 +219,7 @@ export interface AssistantMessage extends Message {
   api: string;
   provider: string;
   model: string;
-  usage: {
-    input: number;
-    output: number;
-    cacheRead: number;
-    cacheWrite: number;
-    totalTokens: number;
-    cost: { input: number; output: number; cacheRead: number; cacheWrite: number; total: number };
-  };
+  usage: ModelUsage;
   stopReason: 'pending' | 'stop' | 'toolUse' | 'aborted' | 'error';
   errorMessage?: string;
   timestamp: number;

@@ -1,15 +1,19 @@
-import { endJobProcesses, reopenJob } from '../../jobs/index.ts';
+import { endJobProcesses, type HeldJob, type JobDirectory, reopenJob } from '../../jobs/index.ts';
 import { UsageError } from '../../lib/errors.ts';
-import { jobContext, jobNamed } from './context.ts';
+import { type JobContext, jobContext, jobNamed } from './context.ts';
 import { type PromptOptions, promptOf } from './prompt.ts';
 import { followToEnd, launch, printStarted } from './start.ts';
 
-interface ResumeOptions extends PromptOptions {
+/** What a run may have otherwise than the one before it. */
+interface RunOptions {
   /** Milliseconds. */
   readonly timeout?: number;
   readonly ask?: boolean;
   readonly maxCost?: number;
   readonly maxTokens?: number;
+}
+
+interface ResumeOptions extends RunOptions, PromptOptions {
   readonly wait?: boolean;
   readonly json?: boolean;
 }
@@ -25,26 +29,35 @@ export async function resume(
 ): Promise<number> {
   const context = await jobContext();
   const { directory } = await jobNamed(context, name);
-  if (directory === context.caller.parent?.directory)
-    throw new UsageError('an agent cannot resume its own job');
   const prompt = await promptOf(words, options);
-  const { clock } = context.deps;
-  const held = await reopenJob(context.place, directory, prompt, {
-    ...context.deps,
+  const held = await reopen(context, directory, prompt, options);
+  await launch(context, held);
+  if (options.wait) return followToEnd(context, directory, name, options);
+  printStarted(directory, name, options);
+  return 0;
+}
+
+/** @throws UsageError for the caller's own job, and what {@link reopenJob} throws */
+export async function reopen(
+  { place, caller, deps }: JobContext,
+  directory: JobDirectory,
+  prompt: string,
+  options: RunOptions,
+): Promise<HeldJob> {
+  if (directory === caller.parent?.directory) throw new UsageError('an agent cannot resume its own job');
+  const { clock } = deps;
+  return reopenJob(place, directory, prompt, {
+    ...deps,
     endOldProcesses: async (job) => {
       await endJobProcesses(job, { clock, graceMs: OLD_PI_GRACE_MS });
     },
     settings: {
       runMode: 'background',
-      startedBySession: context.caller.session,
+      startedBySession: caller.session,
       ...(options.timeout === undefined ? {} : { timeoutSeconds: options.timeout / 1_000 }),
       ...(options.ask === undefined ? {} : { ask: options.ask }),
       ...(options.maxCost === undefined ? {} : { maxCost: options.maxCost }),
       ...(options.maxTokens === undefined ? {} : { maxTokens: options.maxTokens }),
     },
   });
-  await launch(context, held);
-  if (options.wait) return followToEnd(context, directory, name, options);
-  printStarted(directory, name, options);
-  return 0;
 }

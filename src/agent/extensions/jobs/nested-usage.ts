@@ -1,0 +1,55 @@
+/** What jobs have used, as the usage of the tool's call: pi adds it to the Session's own (J12). */
+import {
+  addUsage,
+  below,
+  type JobView,
+  listJobs,
+  NO_USAGE,
+  readUsage,
+  type Usage,
+  usageSince,
+  type WrittenUsage,
+  writtenUsage,
+} from '../../../jobs/index.ts';
+import type { ModelUsage } from '../../../pi/index.ts';
+import type { JobsHere } from './here.ts';
+import type { Told } from './told.ts';
+
+export interface NestedUsage {
+  readonly usage: ModelUsage | undefined;
+  /** For the details of the result, which remember it. */
+  readonly charged: Readonly<Record<string, WrittenUsage>>;
+}
+
+/** Of jobs that this Session started, with those below them, what was not reported before. */
+export async function nestedUsage(
+  { place, project, caller }: JobsHere,
+  told: Told,
+  asked: readonly JobView[],
+): Promise<NestedUsage> {
+  const mine = asked.filter(({ record }) => record.startedBySession === caller.session);
+  if (mine.length === 0) return { usage: undefined, charged: {} };
+  const { jobs } = await listJobs(place, project);
+  const all = new Set(
+    mine.flatMap(({ directory }) => [directory, ...below(jobs, directory).map((job) => job.directory)]),
+  );
+  let sum = NO_USAGE;
+  const charged: Record<string, WrittenUsage> = {};
+  for (const directory of all) {
+    const now = await readUsage(directory);
+    if (now === undefined) continue;
+    const more = usageSince(told.charged(directory), now);
+    if (more.tokens.total === 0 && more.cost === 0) continue;
+    sum = addUsage(sum, more);
+    told.charge(directory, now);
+    charged[directory] = writtenUsage(now);
+  }
+  return { usage: Object.keys(charged).length === 0 ? undefined : modelUsage(sum), charged };
+}
+
+/** Only the whole cost is known; pi shows no more of it either. */
+function modelUsage({ tokens, cost }: Usage): ModelUsage {
+  const { input, output, cacheRead, cacheWrite, total } = tokens;
+  const parts = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+  return { input, output, cacheRead, cacheWrite, totalTokens: total, cost: { ...parts, total: cost } };
+}

@@ -1,0 +1,15 @@
+import type { JobView } from '../../../jobs/index.ts';
+import type { Asked } from './asked.ts';
+import type { JobsCall } from './call.ts';
+
+/** A call whose parameters have been read. */
+export interface Parameters extends JobsCall {
+  readonly asked: Asked;
+}
+
+export interface Reply {
+  /** For the model. */
+  readonly text: string;
+  /** Those that it was told the state of. */
+  readonly jobs?: readonly JobView[];
+}

@@ -1,0 +1,84 @@
+/**
+ * Loaded into every pi of a sandbox: the model starts and steers background agents with the tool `multi_agent`, the user
+ * watches them with `/jobs`, and the Session is told when one has ended (J12). No part of it may break pi.
+ */
+import { existsSync } from 'node:fs';
+import { jobsPlace } from '../../jobs/index.ts';
+import { systemClock } from '../../lib/clock.ts';
+import type { ExtensionApi, ExtensionContext, ToolResult } from '../../pi/index.ts';
+import type { JobsCall } from './jobs/call.ts';
+import { MULTI_AGENT_PARAMETERS } from './jobs/parameters.ts';
+import { makeVoice } from './lock/voice.ts';
+
+export default function multiAgent(pi: ExtensionApi): void {
+  const voice = makeVoice();
+  let session: Promise<SessionJobs> | undefined;
+
+  /** Opened when it is first needed: most Sessions start no job, and a start of pi must not wait for it. */
+  function jobsOf(context: ExtensionContext): Promise<SessionJobs> {
+    session ??= open(pi, context, voice.warn);
+    return session;
+  }
+
+  pi.registerTool({
+    name: 'multi_agent',
+    label: 'Agents',
+    description:
+      'Starts other agents as named background jobs, watches, steers, ends and resumes them. An agent knows only its prompt; its last message is its result, and you are told when it ends.',
+    promptSnippet: 'Start and direct background agents',
+    parameters: MULTI_AGENT_PARAMETERS,
+    async execute(_id, parameters, signal, _onUpdate, context) {
+      return callTool({ ...(await jobsOf(context)), parameters, signal });
+    },
+  });
+
+  pi.registerCommand('jobs', {
+    description: 'Background agents of this project: watch, peek, steer, abort',
+    handler: async (_words, context) => {
+      const [{ here }, { jobsCommand }] = await Promise.all([jobsOf(context), import('./jobs/command.ts')]);
+      await jobsCommand(here, context);
+    },
+  });
+
+  pi.on('session_start', (_event, context) => {
+    voice.attach(context);
+    // A Session that has said nothing yet has no jobs that it could be told of.
+    if (context.sessionManager.getEntries().some(({ type }) => type === 'message')) {
+      void voice.guarded('Looking after background jobs', async () => (await jobsOf(context)).teller.look());
+    }
+    return undefined;
+  });
+  pi.on('tool_execution_end', (event, context) => {
+    if (event.toolName !== 'bash' || !someJobsExist(process.env)) return undefined;
+    void voice.guarded('Looking after background jobs', async () => (await jobsOf(context)).teller.look());
+    return undefined;
+  });
+  pi.on('session_shutdown', () => {
+    void session?.then(({ teller }) => teller.close());
+    session = undefined;
+    return undefined;
+  });
+}
+
+/** Where nobody ever started a job, the room is never loaded. */
+function someJobsExist(env: NodeJS.ProcessEnv): boolean {
+  return existsSync(jobsPlace(env, env.HOME ?? '/').state);
+}
+
+type SessionJobs = Pick<JobsCall, 'here' | 'teller' | 'clock'>;
+
+async function open(
+  pi: ExtensionApi,
+  { sessionManager }: ExtensionContext,
+  warn: (text: string) => void,
+): Promise<SessionJobs> {
+  const { openSessionJobs } = await import('./jobs/session-jobs.ts');
+  const session = { id: sessionManager.getSessionId(), entries: sessionManager.getEntries() };
+  return openSessionJobs({ pi, session, clock: systemClock, warn });
+}
+
+/** A file of its own, loaded when the tool is first called. */
+async function callTool(call: JobsCall): Promise<ToolResult> {
+  const { answer } = await import('./jobs/tool.ts');
+  return answer(call);
+}
