@@ -1,8 +1,10 @@
 /** One prompt with one pi, from its start until nothing of it lives any more (J4). */
+import { setImmediate } from 'node:timers/promises';
 import { messageOf, OperationError } from '../../lib/errors.ts';
 import {
   openPiRpc,
   type PiEvent,
+  type PiProcess,
   type PiRpc,
   type PiUsage,
   spawnPi,
@@ -25,13 +27,36 @@ const JOBS_TOOL = 'multi_agent';
 
 export const NO_RESULT: Result = { output: '', stderr: '' };
 
+const SETTINGS_LOCKED = /Invalid settings file .*Lock file is already being held/;
+
 /** Told of all that pi uses, as it does. */
 export type UsageReceiver = (usage: PiUsage) => void;
 
+/** So long pi is started again while others have its settings locked; what a killed one leaves goes after 10 s. */
+const SETTINGS_MS = 20_000;
+
 export async function drivePi(run: Run, onUsage: UsageReceiver): Promise<Result> {
+  const { clock } = run.options;
+  const deadline = clock.monotonic() + SETTINGS_MS;
+  for (;;) {
+    const result = await driveOnce(run, onUsage);
+    if (!(result instanceof SettingsLockedError)) return result;
+    const { state } = run.life;
+    if (clock.monotonic() > deadline || !state.live || state.wish !== undefined) {
+      run.life.happen({ type: 'gone', reason: `not-started: ${result.message}` });
+      return NO_RESULT;
+    }
+    await run.tell({ kind: 'retry', text: `${result.message}; it is started again` });
+  }
+}
+
+/** pi goes on with defaults where others hold the lock of its settings too long: nothing is to be done with those (S8). */
+class SettingsLockedError extends OperationError {}
+
+async function driveOnce(run: Run, onUsage: UsageReceiver): Promise<Result | SettingsLockedError> {
   const { held, options, life, stopping, questions, failures } = run;
   const { clock, ids, limits } = options;
-  let pi: Awaited<ReturnType<typeof spawnPi>>;
+  let pi: PiProcess;
   try {
     pi = await spawnPi(piCommand(held, options.piCommand, options.env));
   } catch (error) {
@@ -48,26 +73,32 @@ export async function drivePi(run: Run, onUsage: UsageReceiver): Promise<Result>
     limits: { abortMs: ABORT_MS, ...limits },
   });
   let output = '';
-  let reason = 'pi-ended: it gave no reason';
+  let failure: unknown;
   try {
     stopping.attach(client, () => processes.look({ now: true }));
     const outcome = await workOn(run, client);
     output = outcome.text;
     life.happen(endOf(outcome));
   } catch (error) {
-    reason = `pi-ended: ${messageOf(error)}`;
+    failure = error;
   } finally {
     processes.look({ now: true });
     await client.stop().catch((error: unknown) => failures.note(error));
     await endTheRest(run, processes);
   }
-  life.happen({ type: 'gone', reason });
+  if (failure instanceof SettingsLockedError) return failure;
+  life.happen({ type: 'gone', reason: `pi-ended: ${messageOf(failure)}` });
   return { output, stderr: stderrOf(client) };
 }
 
 async function workOn({ held, life, stopping }: Run, client: PiRpc): Promise<TurnOutcome> {
   const [prompt] = await Promise.all([readText(held.directory, 'prompt.txt'), client.ready()]);
   if (prompt === undefined) throw new OperationError('prompt.txt is gone');
+  // What it wrote to standard error before its first answer is read by then.
+  await setImmediate();
+  if (SETTINGS_LOCKED.test(client.stderr.text())) {
+    throw new SettingsLockedError('pi could not read its settings, which others had locked');
+  }
   const turn = client.prompt(prompt);
   stopping.working(turn.outcome);
   turn.accepted.then(
