@@ -1,0 +1,65 @@
+/** Jobs on a real engine: in sandboxes, with the launcher's pi and the Session lock (J1, J2, J4, J6, J11, rule 4). */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Installation, installation } from '../setup/installation.ts';
+import { type ModelServer, modelServer } from '../setup/model-server.ts';
+
+describe('jobs in a sandbox', () => {
+  let here: Installation;
+  let model: ModelServer;
+
+  beforeAll(async () => {
+    [here, model] = await Promise.all([installation(), modelServer()]);
+    here.configure('.env', 'DOMAINS=work,other\nDEFAULT_DOMAIN=work\n');
+    here.configure('config/models.json', model.models);
+    here.configure('config/settings.json', model.settings);
+  });
+
+  afterAll(async () => {
+    await here.cleanup();
+    await model.stop();
+    expect(await here.leftovers()).toEqual([]);
+  });
+
+  const shell = (project: string, script: string, options: readonly string[] = []) =>
+    here.run(['shell', ...options, project, '--', 'sh', '-c', script]);
+
+  it('J6: a job runs with the sandbox’s pi, and goes on when the shell that started it has ended', async () => {
+    const project = here.project();
+    model.say('be quick', 'Quick.');
+    model.callBash('take a while', 'sleep 3; echo "$MULTI_AGENT_JOB"', 'Took a while.');
+    expect(await shell(project, 'multi-agent run --profile scout be quick 2>/dev/null')).toMatchObject({
+      exitCode: 0,
+      stdout: 'Quick.\n',
+    });
+    await shell(project, 'multi-agent start --name slow take a while');
+    expect((await shell(project, 'multi-agent wait slow --timeout 1m')).stdout).toBe('slow done\n');
+    const { stdout } = await shell(project, 'multi-agent status slow --json; multi-agent list --json');
+    expect(stdout).toContain(`"project": "${project}"`);
+    expect(stdout).toContain('"directory": "/home/pi/.pi/domain/state/pi-multi-agent/');
+    expect((await shell(project, 'cd /; multi-agent output slow')).stdout).toBe('Took a while.\n');
+  });
+
+  it('J2, J11: after a stop a job has died, and its next run goes on in the same conversation', async () => {
+    const project = here.project();
+    model.callBash('never end', 'sleep 300', 'never');
+    model.say('go on', 'Went on.');
+    await shell(
+      project,
+      'multi-agent start --name one never end; for n in $(seq 100); do multi-agent peek one | grep -q "tool bash" && break; sleep 0.2; done',
+    );
+    await here.run(['stop', project]);
+    const died = await shell(project, 'multi-agent wait one; multi-agent resume one go on --wait');
+    expect(died).toMatchObject({ exitCode: 0, stdout: 'one died\nWent on.\n' });
+    expect(JSON.stringify(model.requests().at(-1))).toContain('never end');
+  });
+
+  it('rule 4: no job of a domain is seen in another', async () => {
+    const project = here.project();
+    model.say('secret plan', 'Done.');
+    await shell(project, 'multi-agent run --name secret secret plan');
+    const script = 'multi-agent list --all-projects --json';
+    const { stdout } = await shell(project, script, ['--domain', 'other']);
+    expect(JSON.parse(stdout)).toMatchObject({ jobs: [], broken: [] });
+    expect((await shell(project, script)).stdout).toContain('"name": "secret"');
+  });
+});
