@@ -1,6 +1,7 @@
 export * from './control/client.ts';
 export * from './control/protocol.ts';
 export * from './control/socket-path.ts';
+export { conversationTarget } from './conversation.ts';
 export { createJob, type JobDeps, type JobSettings, type JobSpec } from './create.ts';
 export * from './errors.ts';
 export { below, type JobTree, treesOf } from './family.ts';

@@ -1,7 +1,7 @@
 /** Who calls: whose project a command works on (J1), and as which agent, if it is one (J8). */
 import { realpathSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
-import { hasCode } from '../lib/errors.ts';
+import { ConfigError, hasCode } from '../lib/errors.ts';
 import { FileError } from '../lib/file-error.ts';
 import { BrokenJobError, DepthLimitError } from './errors.ts';
 import { logicalDirectory, type ProjectFolder, projectFolder } from './names.ts';
@@ -73,7 +73,7 @@ export async function callerOf(env: NodeJS.ProcessEnv, cwd: string): Promise<Cal
  * Where a job that this caller starts stands among agents (J8). A person's job has depth 0, that of an agent one more
  * than its own. The limit is the lowest of the environment's, of what holds for the caller, and of the profile's.
  *
- * @throws DepthLimitError when the caller itself is at its limit
+ * @throws DepthLimitError when the caller itself is at its limit; ConfigError
  */
 export function placeBelow(
   { parent }: Pick<Caller, 'parent'>,
@@ -89,8 +89,9 @@ export function placeBelow(
   };
 }
 
-/** A limit that is no number is as good as none: the default holds. */
-function depthLimit(env: NodeJS.ProcessEnv): number {
-  const { MULTI_AGENT_MAX_DEPTH: given } = env;
-  return given !== undefined && /^\d{1,3}$/.test(given) ? Number(given) : DEFAULT_MAX_DEPTH;
+/** @throws ConfigError */
+function depthLimit({ MULTI_AGENT_MAX_DEPTH: given }: NodeJS.ProcessEnv): number {
+  if (given === undefined || given === '') return DEFAULT_MAX_DEPTH;
+  if (/^\d{1,3}$/.test(given)) return Number(given);
+  throw new ConfigError('MULTI_AGENT_MAX_DEPTH', `${JSON.stringify(given.slice(0, 100))} is no depth`);
 }

@@ -1,9 +1,18 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
-import { detachedEnvironment, isLive, JobRunningError, readJob } from '../../jobs/index.ts';
+import {
+  ConversationOpenError,
+  conversationTarget,
+  detachedEnvironment,
+  isLive,
+  type JobRecord,
+  JobRunningError,
+  readJob,
+} from '../../jobs/index.ts';
 import { messageOf, OperationError } from '../../lib/errors.ts';
-import { jobContext, jobNamed, PI } from './context.ts';
+import { type SessionLock, trySessionLock } from '../../pi/index.ts';
+import { type JobContext, jobContext, jobNamed, PI } from './context.ts';
 
 /**
  * Opens a job's whole conversation in interactive pi (J13). While the job runs it refuses: two would write one conversation.
@@ -19,7 +28,24 @@ export async function open(name: string): Promise<number> {
   }
   if (!existsSync(record.cwd))
     throw new OperationError(`the directory of job "${name}" is gone: ${record.cwd}`);
-  return interactivePi(record.session, record.cwd, context.env);
+  const lock = holdConversation(context, record);
+  try {
+    return await interactivePi(record.session, record.cwd, context.env);
+  } finally {
+    lock?.release();
+  }
+}
+
+/**
+ * A pi in a sandbox takes the lock of its Session itself (H3). Elsewhere it takes none, so this command holds it as long as
+ * it is open: a resume then knows that it has to wait.
+ */
+function holdConversation({ env, deps }: JobContext, record: JobRecord): SessionLock | undefined {
+  if (env.PI_SANDBOX_LOCK_DIR) return undefined;
+  const holder = { ...deps.identity, startedAt: deps.clock.now().toISOString() };
+  const attempt = trySessionLock(deps.sessionLocks, conversationTarget(record), holder);
+  if ('lock' in attempt) return attempt.lock;
+  throw new ConversationOpenError(record.name, attempt.takenBy);
 }
 
 /** pi has the terminal; whatever it is sent by keys is its own to handle. */

@@ -123,4 +123,34 @@ describe('multi-agent start, run and resume', { timeout: 60_000 }, () => {
     );
     expect(top).not.toBe(deep.top);
   });
+
+  it('J11: of two starts of one name at once, and of two resumes, exactly one wins', async () => {
+    const { model, call, json } = await commandScene();
+    model.callBash('be busy', 'sleep 60', 'never');
+    const start = () => call('start', '--name', 'one', 'be busy');
+    const starts = await Promise.all([start(), start(), start()]);
+    expect(starts.map(({ code }) => code).sort()).toEqual([0, 1, 1]);
+    expect(starts.map(({ stderr }) => stderr).join('')).toMatch(/there is a job "one" already/);
+    await call('kill', 'one');
+    const resumes = await Promise.all([call('resume', 'one', 'be busy'), call('resume', 'one', 'be busy')]);
+    expect(resumes.map(({ code }) => code).sort()).toEqual([0, 1]);
+    expect(resumes.map(({ stderr }) => stderr).join('')).toMatch(/job "one" is running.*cannot be resumed/);
+    expect(await json('status', 'one')).toMatchObject({ runs: 2 });
+  });
+
+  it('J8: what is set by mistake is named', async () => {
+    const { callWith } = await commandScene();
+    expect(await callWith({ env: { MULTI_AGENT_MAX_DEPTH: 'two' } }, 'start', 'x')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('MULTI_AGENT_MAX_DEPTH: "two" is no depth'),
+    });
+    expect(await callWith({ env: { MULTI_AGENT_JOB: '/nowhere' } }, 'list')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('MULTI_AGENT_JOB names it, and it is gone'),
+    });
+    expect(await callWith({}, 'start', '--profile', 'nobody', 'x')).toMatchObject({ code: 2 });
+    expect(await callWith({}, 'start', '--cwd', '/nowhere', 'x')).toMatchObject({ code: 2 });
+    expect(await callWith({}, 'start', '--timeout', 'soon', 'x')).toMatchObject({ code: 2 });
+    expect(await callWith({}, 'start', '--name', 'Not A Name', 'x')).toMatchObject({ code: 2 });
+  });
 });
