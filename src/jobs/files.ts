@@ -1,8 +1,9 @@
 /** The files of a job beside `job.json` (J2): their names, their bounds, and how each is read and written. */
-import { unlink } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { readRegularFile } from '../lib/bounded-read.ts';
-import { hasCode, LimitError } from '../lib/errors.ts';
+import { hasCode, LimitError, OperationError } from '../lib/errors.ts';
 import { FileError } from '../lib/file-error.ts';
 import type { JobDirectory } from './places.ts';
 
@@ -77,6 +78,36 @@ export function textBytes(name: string, text: string): Buffer {
   const bytes = Buffer.from(text, 'utf8');
   if (bytes.length <= TEXT_BYTES) return bytes;
   throw new LimitError(`${name} would have ${bytes.length} bytes; ${TEXT_BYTES} is the most`);
+}
+
+/** For a log: what an agent may have put in its place, a link or a fifo, is neither followed nor waited for. */
+export const LOG_FLAGS =
+  constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/** Opens a log to append to it; it is made (0600) where it is missing. @throws FileError */
+export async function openLog(directory: JobDirectory, name: LogFile): Promise<FileHandle> {
+  const path = jobFile(directory, name);
+  let handle: FileHandle | undefined;
+  try {
+    handle = await open(path, LOG_FLAGS, 0o600);
+    if (!(await handle.stat()).isFile()) throw new OperationError('it is not a regular file');
+    return handle;
+  } catch (error) {
+    await handle?.close();
+    throw new FileError('open', path, error);
+  }
+}
+
+/** @throws FileError */
+export async function appendLog(directory: JobDirectory, name: LogFile, text: string): Promise<void> {
+  const handle = await openLog(directory, name);
+  try {
+    await handle.appendFile(text);
+  } catch (error) {
+    throw new FileError('append to', jobFile(directory, name), error);
+  } finally {
+    await handle.close();
+  }
 }
 
 /** Takes a file away; that it is not there is as good. @throws FileError */

@@ -1,10 +1,10 @@
 /** Starting the runner of a job, which goes on without the command that starts it (J2, J4). */
 import { spawn } from 'node:child_process';
-import { closeSync, constants, openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import type { Clock } from '../lib/clock.ts';
 import { messageOf, OperationError } from '../lib/errors.ts';
 import { FileError } from '../lib/file-error.ts';
-import { jobFile } from './files.ts';
+import { jobFile, LOG_FLAGS } from './files.ts';
 import type { HeldJob } from './held-job.ts';
 import { detachedEnvironment } from './hunt/marks.ts';
 import { commitRun } from './runner/result.ts';
@@ -44,7 +44,7 @@ export class RunnerStartError extends OperationError {
 export async function launchRunner(held: HeldJob, { clock, env, runner }: LaunchOptions): Promise<void> {
   const { directory, lock } = held;
   try {
-    const log = openLog(directory);
+    const log = openRunnerLog(directory);
     try {
       await new Promise<void>((resolve, reject) => {
         const child = spawn(runner.command, [...NODE_FLAGS, ...runner.args, directory], {
@@ -73,11 +73,10 @@ export async function launchRunner(held: HeldJob, { clock, env, runner }: Launch
 }
 
 /** What ends a runner without its own doing, such as a lack of memory, is told by Node itself. */
-function openLog(directory: string): number {
+function openRunnerLog(directory: string): number {
   const path = jobFile(directory, 'runner.log');
   try {
-    const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
-    return openSync(path, flags, 0o600);
+    return openSync(path, LOG_FLAGS, 0o600);
   } catch (error) {
     throw new FileError('open', path, error);
   }

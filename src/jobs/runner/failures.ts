@@ -1,7 +1,6 @@
 /** `runner.log`: what went wrong in a runner itself, with the place in the code (J2, J11). */
-import { appendFile } from 'node:fs/promises';
 import type { Clock } from '../../lib/clock.ts';
-import { jobFile } from '../files.ts';
+import { appendLog } from '../files.ts';
 import type { JobDirectory } from '../places.ts';
 
 /** One that repeats itself need not fill a disk. */
@@ -21,9 +20,7 @@ export function openFailures(directory: JobDirectory, clock: Clock): Failures {
       if (++count > MOST_ENTRIES) return;
       const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
       const entry = `${clock.now().toISOString()} ${text}\n`;
-      last = last
-        .then(() => appendFile(jobFile(directory, 'runner.log'), entry, { mode: 0o600 }))
-        .catch(() => {});
+      last = last.then(() => appendLog(directory, 'runner.log', entry)).catch(() => {});
     },
     settled: () => last,
   };

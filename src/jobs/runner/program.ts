@@ -1,10 +1,10 @@
 /** What `multi-agent-runner` does: take over a job that was handed to it, and see it to its end. */
-import { appendFileSync, fstatSync, statSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, statSync, writeSync } from 'node:fs';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT, messageOf, OperationError } from '../../lib/errors.ts';
 import { randomId } from '../../lib/ids.ts';
 import { inheritedLock } from '../../lib/kernel-lock.ts';
-import { jobFile, LOCK_FILE } from '../files.ts';
+import { jobFile, LOCK_FILE, LOG_FLAGS } from '../files.ts';
 import type { HeldJob } from '../held-job.ts';
 import { LOCK_FD } from '../launch.ts';
 import { type JobDirectory, jobsPlace } from '../places.ts';
@@ -65,9 +65,9 @@ function signalsOf(process: NodeJS.Process): { signal: AbortSignal; killSignal: 
 function noteSync(directory: JobDirectory, error: unknown): void {
   const text = error instanceof Error ? (error.stack ?? error.message) : messageOf(error);
   try {
-    appendFileSync(jobFile(directory, 'runner.log'), `${new Date().toISOString()} ${text}\n`, {
-      mode: 0o600,
-    });
+    const log = openSync(jobFile(directory, 'runner.log'), LOG_FLAGS, 0o600);
+    writeSync(log, `${new Date().toISOString()} ${text}\n`);
+    closeSync(log);
   } catch {
     // The disk is full, or the job's directory is gone: its free lock says enough.
   }

@@ -1,9 +1,8 @@
 /** `progress.log`: appended to over all runs, of a bounded size (J2, J6). */
-import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { writeFileAtomic } from '../../lib/atomic-file.ts';
 import { FileError } from '../../lib/file-error.ts';
-import { jobFile } from '../files.ts';
+import { jobFile, openLog } from '../files.ts';
 import type { JobDirectory } from '../places.ts';
 
 /** When it is longer, its first half goes. */
@@ -29,13 +28,13 @@ export function openProgressLog(
 
   async function append(line: string): Promise<void> {
     try {
-      opened ??= await openAt(path);
+      opened ??= await openAt(directory);
       const bytes = Buffer.from(`${line}\n`);
       if (opened.size + bytes.length > maxBytes) {
         const shortened = opened.handle;
         opened = undefined;
         await shorten(shortened, path, maxBytes);
-        opened = await openAt(path);
+        opened = await openAt(directory);
       }
       await opened.handle.appendFile(bytes);
       opened.size += bytes.length;
@@ -62,9 +61,9 @@ export function openProgressLog(
   };
 }
 
-async function openAt(path: string): Promise<{ handle: FileHandle; size: number }> {
-  const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
-  const handle = await open(path, flags, 0o600);
+/** A line that a crash left without its end is closed. */
+async function openAt(directory: JobDirectory): Promise<{ handle: FileHandle; size: number }> {
+  const handle = await openLog(directory, 'progress.log');
   const { size } = await handle.stat();
   if (size === 0) return { handle, size };
   const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);

@@ -1,8 +1,7 @@
 /** Writing how a run ended: all of it, and `exit_code` last, which commits the run (J2). */
-import { appendFile } from 'node:fs/promises';
 import type { Clock } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/errors.ts';
-import { jobFile, writeSmall, writeText } from '../files.ts';
+import { appendLog, writeSmall, writeText } from '../files.ts';
 import type { JobDirectory } from '../places.ts';
 import { EXIT_CODES } from '../status.ts';
 import type { RunEnd } from './life.ts';
@@ -31,7 +30,7 @@ export async function commitRun(
     writeText(directory, 'output.txt', output),
     writeSmall(directory, 'ended_at', clock.now().toISOString()),
     // Told where it can be; what became of the run does not depend on it.
-    stderr === '' ? undefined : appendFile(jobFile(directory, 'stderr.txt'), stderr, { mode: 0o600 }),
+    stderr === '' ? undefined : appendLog(directory, 'stderr.txt', stderr),
   ]);
   const committed: RunEnd =
     written.status === 'fulfilled'

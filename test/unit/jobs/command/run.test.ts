@@ -81,10 +81,14 @@ describe('multi-agent start, run and resume', { timeout: 60_000 }, () => {
     model.callBash('sleep long', 'sleep 60', 'never');
     const child = spawn(['run', '--name', 'slow', 'sleep long']);
     let progress = '';
-    child.stderr?.on('data', (data) => {
-      progress += data;
-      if (progress.includes('tool bash')) child.kill('SIGINT');
-    });
+    const onProgress = (data: Buffer): void => {
+      progress += data.toString();
+      if (!progress.includes('tool bash')) return;
+      // Once: a second one would kill it.
+      child.stderr?.off('data', onProgress).resume();
+      child.kill('SIGINT');
+    };
+    child.stderr?.on('data', onProgress);
     expect(await ended(child)).toMatchObject({ code: 130, stdout: '' });
     const facts = await json('status', 'slow');
     expect(facts).toMatchObject({ status: 'aborted', exitCode: 130 });

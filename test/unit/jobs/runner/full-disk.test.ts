@@ -1,4 +1,5 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readJob, runJob } from '../../../../src/jobs/index.ts';
@@ -39,6 +40,19 @@ describe('a disk that is full (J11)', () => {
       reason: expect.stringMatching(/^not-written: cannot write .*output\.txt: no space left/),
     });
     expect(await readJob(held.directory)).toMatchObject({ status: 'failed' });
+    await world.stop();
+  });
+
+  it('J11: a fifo or a link in place of a log holds nothing up, and nothing is written behind it', async () => {
+    const world = await jobWorld();
+    world.model.say('blocked', 'free');
+    const held = await world.hold('blocked', 'blocked');
+    const elsewhere = join(world.directory, 'elsewhere');
+    writeFileSync(elsewhere, 'mine');
+    execFileSync('mkfifo', [join(held.directory, 'progress.log')]);
+    symlinkSync(elsewhere, join(held.directory, 'runner.log'));
+    expect(await runJob(held, world.options)).toMatchObject({ status: 'done' });
+    expect(readFileSync(elsewhere, 'utf8')).toBe('mine');
     await world.stop();
   });
 
