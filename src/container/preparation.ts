@@ -2,6 +2,7 @@ import { gitDir, npmDir, pathsOf } from '../agent-dir/index.ts';
 import { missingPackages } from '../pi/index.ts';
 import type { FrameConnection, RunRequest } from '../wire/index.ts';
 import { pruneBeforeStart, type Spare } from './history/start-prune.ts';
+import { jobsPruner } from './jobs-prune.ts';
 import type { Living } from './living.ts';
 import { answer, refusal, tell } from './replies.ts';
 import { type Place, SandboxState } from './sandbox-state.ts';
@@ -13,7 +14,7 @@ const MINUTE_MS = 60_000;
 
 /**
  * What has to be done before a program starts: the container's own set-up once, and for each start its configuration and
- * the retention of Sessions (S8, S11, S14); beside it that of work directories (W7).
+ * the retention of Sessions (S8, S11, S14); beside it that of work directories (W7) and of jobs (J14).
  */
 export class Preparation {
   /** Undefined until the first configuration has come. */
@@ -22,7 +23,7 @@ export class Preparation {
   private readonly living: Living;
   private readonly isEnding: () => boolean;
   private readonly starting = new Set<Spare>();
-  private readonly pruneWork: () => void;
+  private readonly besides: readonly (() => void)[];
   /** Set-up and merges happen one after the other, however many starts come at once. */
   private preparing: Promise<void> = Promise.resolve();
 
@@ -31,11 +32,18 @@ export class Preparation {
     this.living = living;
     this.isEnding = isEnding;
     const { roots, clock } = settings;
-    this.pruneWork = workPruner({
-      roots,
-      clock,
-      note: (event, facts) => this.state?.log.write(event, facts),
-    });
+    const note = (event: string, facts: Record<string, unknown>): void => this.state?.log.write(event, facts);
+    this.besides = [
+      workPruner({ roots, clock, note }),
+      jobsPruner({
+        roots,
+        clock,
+        note,
+        project: process.env.PI_SANDBOX_PROJECT,
+        retentionDays: () => this.state?.merge.config.history?.retentionDays ?? 0,
+        host: () => this.state?.merge.config.name ?? '',
+      }),
+    ];
   }
 
   /** The entrypoint's work: the per-container part once, the merge with every start that brings one. */
@@ -50,7 +58,7 @@ export class Preparation {
     this.preparing = turn.catch(() => undefined);
     await turn;
     await this.prune(connection, request);
-    if (this.state !== undefined) this.pruneWork();
+    if (this.state !== undefined) for (const begin of this.besides) begin();
   }
 
   private async publish(

@@ -2,10 +2,7 @@
 import { pathsOf, type Roots, resolveWorkRoot } from '../agent-dir/index.ts';
 import type { Clock } from '../lib/clock.ts';
 import { messageOf } from '../lib/errors.ts';
-
-/** A start has better things to do in its first seconds. */
-const DELAY_MS = 5_000;
-const EVERY_MS = 60 * 60_000;
+import { besideStarts } from './beside-starts.ts';
 
 export interface WorkPrune {
   readonly roots: Roots;
@@ -17,14 +14,8 @@ export interface WorkPrune {
  * Gives a function that a start calls: it prunes all tenants a little later, also those that nobody acquires any more,
  * at most once an hour. The container may end meanwhile; the next prune goes on.
  */
-export function workPruner(prune: WorkPrune, delayMs: number = DELAY_MS): () => void {
-  let last: number | undefined;
-  return () => {
-    const now = prune.clock.monotonic();
-    if (last !== undefined && now - last < EVERY_MS) return;
-    last = now;
-    setTimeout(() => void pruneWork(prune), delayMs).unref();
-  };
+export function workPruner(prune: WorkPrune, delayMs?: number): () => void {
+  return besideStarts(prune.clock, () => pruneWork(prune), delayMs);
 }
 
 /** Another sandbox of the domain may be at it: then there is nothing to do. Whatever fails is noted, and stops nobody. */

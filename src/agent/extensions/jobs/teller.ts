@@ -65,14 +65,17 @@ export function openTeller({ pi, here, clock, warn, entries }: TellerNeeds): Tel
 
   async function tell(job: JobView): Promise<void> {
     const key = endKey(job);
-    if (job.record.notifiedAt !== null || !told.first(key)) return;
-    const details: ToldDetails = { told: [key] };
-    const content = await endText(job);
-    if (closed.signal.aborted) return;
-    pi.sendMessage(
-      { customType: MESSAGE_TYPE, content, display: true, details },
-      { triggerTurn: true, deliverAs: 'followUp' },
-    );
+    if (job.record.notifiedAt !== null) return;
+    if (told.first(key)) {
+      const details: ToldDetails = { told: [key] };
+      const content = await endText(job);
+      if (closed.signal.aborted) return;
+      pi.sendMessage(
+        { customType: MESSAGE_TYPE, content, display: true, details },
+        { triggerTurn: true, deliverAs: 'followUp' },
+      );
+    }
+    // Also where an earlier pi told it and was killed before it could write that down.
     await markNotified(job.directory, clock);
   }
 
