@@ -32,11 +32,15 @@ export function passedEnvironment(config: Config, env: Environment): PassedEnvir
 
 /** The limits of jobs, for every program: each may start some (J8, J16). */
 export function jobsEnvironment(config: Config, domain: string): Record<string, string> {
-  const cost = config.domains.find(({ id }) => id === domain)?.maxCost;
+  const { maxCost, sessionsRetentionDays } = config.domains.find(({ id }) => id === domain) ?? {};
   return {
     MULTI_AGENT_MAX_RUNNING: String(config.MULTI_AGENT_MAX_RUNNING),
     MULTI_AGENT_MAX_DEPTH: String(config.MULTI_AGENT_MAX_DEPTH),
-    ...(cost === undefined ? {} : { MULTI_AGENT_DAY_MAX_COST: String(cost) }),
+    ...(maxCost === undefined ? {} : { MULTI_AGENT_DAY_MAX_COST: String(maxCost) }),
+    // For `multi-agent prune` (J14).
+    ...(sessionsRetentionDays === undefined
+      ? {}
+      : { SESSIONS_RETENTION_DAYS: String(sessionsRetentionDays) }),
   };
 }
 

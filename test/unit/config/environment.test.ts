@@ -40,6 +40,7 @@ describe('what goes into a sandbox', () => {
       MULTI_AGENT_MAX_RUNNING: '24',
       MULTI_AGENT_MAX_DEPTH: '2',
       MULTI_AGENT_DAY_MAX_COST: '2.5',
+      SESSIONS_RETENTION_DAYS: '30',
     });
     expect(jobsEnvironment(limited, 'free')).not.toHaveProperty('MULTI_AGENT_DAY_MAX_COST');
   });
