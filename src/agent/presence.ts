@@ -5,13 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-
-/** What lives: an open Session by its id, a job by its directory. */
-export interface LivingHere {
-  kind: 'session' | 'job';
-  id: string;
-  name?: string | undefined;
-}
+import type { LivingHere } from './presence-greeting.ts';
 
 export interface Presence {
   /** Says what is open now. The old connection ends only when the new one stands, so that there is no gap. */
@@ -52,17 +46,8 @@ async function open(env: NodeJS.ProcessEnv, living: LivingHere): Promise<Socket 
   const token = readToken(join(directory, 'token'));
   if (token === undefined) return undefined;
   // Loaded here, after the start: the wire's schemas are no part of it.
-  const { encodeFrame, PROTOCOL } = await import('../wire/index.ts');
-  const { kind, id } = living;
-  const name = living.name === undefined ? {} : { name: living.name };
-  const frames = [
-    ...encodeFrame({ type: 'hello', value: { protocol: PROTOCOL, version: 'presence', token } }),
-    ...encodeFrame({
-      type: 'open',
-      value: { verb: 'presence', kind, id, pid: process.pid, ...name },
-    }),
-  ];
-  return await converse(join(directory, 'supervisor.sock'), Buffer.concat(frames));
+  const { presenceGreeting } = await import('./presence-greeting.ts');
+  return await converse(join(directory, 'supervisor.sock'), presenceGreeting(living, token));
 }
 
 function converse(path: string, greeting: Buffer): Promise<Socket | undefined> {
