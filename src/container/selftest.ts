@@ -14,6 +14,7 @@ import {
   selftestRequest,
 } from '../wire/index.ts';
 import { allMounts, engineSockets, linkTargets, owners, tryWrite } from './selftest/file-system.ts';
+import { tryJob } from './selftest/job.ts';
 import { connections, interfaces, resolver } from './selftest/network.ts';
 import { ownLimits, ownProcess, ownUser } from './selftest/own-process.ts';
 import { runPi } from './selftest/pi-process.ts';
@@ -40,9 +41,14 @@ async function lookAround(request: SelftestRequest): Promise<SelftestFacts> {
     piVersion: await piVersion(),
     certificates: certificates(),
     ...toldRetention(roots),
-    // Last, since it is the only one that takes seconds.
-    session: await trySession(roots),
+    // Last, since they are the only ones that take seconds; together, since they have nothing to do with each other.
+    ...(await tryOut(roots)),
   };
+}
+
+async function tryOut(roots: Roots): Promise<Pick<SelftestFacts, 'session' | 'job'>> {
+  const [session, job] = await Promise.all([trySession(roots), tryJob()]);
+  return { session, job };
 }
 
 async function piVersion(): Promise<string> {

@@ -71,6 +71,16 @@ function sessionFacts() {
   });
 }
 
+function jobFacts() {
+  return z.object({
+    /** It ended as done, with a result. */
+    done: z.boolean(),
+    removed: z.boolean(),
+    /** The first thing that went wrong. */
+    problem: z.optional(text()),
+  });
+}
+
 export function selftestFacts() {
   return z.object({
     version: z.literal(SELFTEST_VERSION),
@@ -114,6 +124,7 @@ export function selftestFacts() {
       loaded: z.int(),
     }),
     session: sessionFacts(),
+    job: jobFacts(),
     /** What the sandbox was told of how long Sessions stay, in days; absent when it was told nothing. */
     retention: z.optional(z.object({ days: z.int(), trashDays: z.int() })),
   });

@@ -201,7 +201,7 @@ describe.runIf(PODMAN_INSTALLED)('S16, S19: with Podman', () => {
       expect(failed).toEqual([]);
       const { exitCode, stdout } = await there.run(['doctor']);
       expect(stdout).toMatch(/\nengine\s+ok\s+Podman \d/);
-      expect(exitCode).toBe(0);
+      expect(exitCode, stdout).toBe(0);
     } finally {
       await there.cleanup();
     }

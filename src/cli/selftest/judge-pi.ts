@@ -1,9 +1,15 @@
 import type { Evidence } from './evidence.ts';
 import { type Row, row, skipped } from './row.ts';
 
-/** That pi works in there, and its history with it (S8, S10, S11, H3). */
+/** That pi works in there, and its history with it (S8, S10, S11, H3), and its jobs (S16). */
 export function judgePi(evidence: Evidence): Row[] {
-  return [version(evidence), ...session(evidence), retention(evidence), certificates(evidence)];
+  return [
+    version(evidence),
+    ...session(evidence),
+    job(evidence),
+    retention(evidence),
+    certificates(evidence),
+  ];
 }
 
 function version({ expected, facts }: Evidence): Row {
@@ -40,6 +46,15 @@ function session({ expected, facts }: Evidence): Row[] {
     'the supervisor saw the Session',
   );
   return [history, lock, presence];
+}
+
+function job({ facts }: Evidence): Row {
+  const { done, removed, problem } = facts.job;
+  const wrong = [
+    ...(done ? [] : [problem ?? 'it did not end well']),
+    ...(done && !removed ? [problem ?? 'it was not removed again'] : []),
+  ];
+  return row('background job', wrong, 'run by multi-agent to its end, removed again');
 }
 
 function retention({ expected, facts }: Evidence): Row {

@@ -1,4 +1,4 @@
-/** Runs the real pi, bounded in time and output. */
+/** Runs the real pi, and other programs of ours, bounded in time and output. */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
@@ -15,8 +15,18 @@ export interface PiOutcome {
 }
 
 /** Runs pi to its end without input. */
-export async function runPi(args: string[], cwd: string, env: NodeJS.ProcessEnv): Promise<PiOutcome> {
-  const child = spawn(PI, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], timeout: PI_MS });
+export function runPi(args: string[], cwd: string, env: NodeJS.ProcessEnv): Promise<PiOutcome> {
+  return runProgram(PI, args, cwd, env);
+}
+
+/** Runs a program to its end without input. */
+export async function runProgram(
+  program: string,
+  args: string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+): Promise<PiOutcome> {
+  const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], timeout: PI_MS });
   const [stdout, stderr] = [bounded(child.stdout), bounded(child.stderr)];
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once('close', resolve).once('error', reject);

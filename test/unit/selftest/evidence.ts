@@ -125,6 +125,7 @@ function goodFacts(expected: Expected): SelftestFacts {
       continued: true,
       removed: true,
     },
+    job: { done: true, removed: true },
   };
 }
 

@@ -220,6 +220,14 @@ describe('S16: judging a sandbox', () => {
     ]);
   });
 
+  it('S16: a job that does not run, or that stays, fails', async () => {
+    const job = (part: object) => failures(({ facts }) => ({ facts: { job: { ...facts.job, ...part } } }));
+    expect(await job({ done: false, problem: 'the disk is full' })).toEqual([
+      'background job: the disk is full',
+    ]);
+    expect(await job({ removed: false })).toEqual(['background job: it was not removed again']);
+  });
+
   it('S10: certificates that the host has and node in the sandbox does not fail', async () => {
     expect(await failures(() => ({ expected: { certificates: true } }))).toHaveLength(1);
     const facts = { certificates: { bundled: 150, loaded: 150 } };
