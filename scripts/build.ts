@@ -68,10 +68,17 @@ await Promise.all([
     banner: { js: `#!/usr/bin/env node\n${REQUIRE}` },
     entryPoints: {
       'container/pi-work': 'src/agent/pi-work.ts',
-      'container/multi-agent': 'src/agent/multi-agent.ts',
     },
     outdir: 'dist',
     outExtension: { '.js': '.mjs' },
+    external: ['fs-native-extensions'],
+    plugins: [fileBeside()],
+  }),
+  build({
+    ...common,
+    ...script,
+    banner: { js: '#!/usr/bin/env node' },
+    entryPoints: { 'container/multi-agent': 'src/agent/multi-agent.ts' },
     external: ['fs-native-extensions'],
     plugins: [fileBeside()],
   }),
@@ -146,7 +153,7 @@ cpSync('src/agent/profiles', 'dist/container/profiles', { recursive: true });
 for (const program of [
   'dist/cli/pi-sandbox.mjs',
   'dist/container/pi-work.mjs',
-  'dist/container/multi-agent.mjs',
+  'dist/container/multi-agent.cjs',
 ]) {
   chmodSync(program, 0o755);
 }

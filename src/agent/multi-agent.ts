@@ -20,4 +20,5 @@ const { words, piArguments } = splitPiArguments(process.argv);
 /** In the order of `--help`. */
 for (const add of [addStartVerbs, addLookVerbs, addControlVerbs, addKeepVerbs]) add(program, piArguments);
 
-await runCommandLine(program, promptsThatBeginWithADash(program, words));
+// Not awaited here: the bundle is a script, which has no await of its own.
+void runCommandLine(program, promptsThatBeginWithADash(program, words));

@@ -1,7 +1,6 @@
 /** What a verb works with: the places of this environment, who calls, and whose project it is. */
 import { homedir, hostname } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import {
   type Caller,
   callerOf,
@@ -72,5 +71,5 @@ export function jobNamed(
 
 /** What lies beside the program that is running: the build puts it there. */
 export function beside(name: string): string {
-  return join(dirname(fileURLToPath(import.meta.url)), name);
+  return join(import.meta.dirname, name);
 }
