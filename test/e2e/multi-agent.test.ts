@@ -39,7 +39,7 @@ describe('jobs in a sandbox', () => {
     expect((await shell(project, 'cd /; multi-agent output slow')).stdout).toBe('Took a while.\n');
   });
 
-  it('J2, J11: after a stop a job has died, and its next run goes on in the same conversation', async () => {
+  it('J2, J11: a stop ends a job, and its next run goes on in the same conversation', async () => {
     const project = here.project();
     model.callBash('never end', 'sleep 300', 'never');
     model.say('go on', 'Went on.');
@@ -48,8 +48,12 @@ describe('jobs in a sandbox', () => {
       'multi-agent start --name one never end; for n in $(seq 100); do multi-agent peek one | grep -q "tool bash" && break; sleep 0.2; done',
     );
     await here.run(['stop', project]);
-    const died = await shell(project, 'multi-agent wait one; multi-agent resume one go on --wait');
-    expect(died).toMatchObject({ exitCode: 0, stdout: 'one died\nWent on.\n' });
+    // Killed by its runner where that had the time, else found dead.
+    const after = await shell(project, 'multi-agent wait one; multi-agent resume one go on --wait');
+    expect(after).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/^one (?:killed|died)\nWent on\.\n$/),
+    });
     expect(JSON.stringify(model.requests().at(-1))).toContain('never end');
   });
 
