@@ -9,7 +9,8 @@ const PAGE_KIB = 4;
 /** A small memory file system as the volume of that name, kept mounted by a container that does nothing else. */
 async function plant(world: World, volume: string): Promise<string> {
   const owner = process.getuid?.() === 0 ? 1000 : (process.getuid?.() ?? 1000);
-  const options = `o=size=${SIZE_KIB}k,uid=${owner},gid=${owner},mode=0700`;
+  // Not `size`, which Podman takes for a quota of its own.
+  const options = `o=nr_blocks=${SIZE_KIB / PAGE_KIB},uid=${owner},gid=${owner},mode=0700`;
   const create = ['volume', 'create', '--opt', 'type=tmpfs', '--opt', 'device=tmpfs', '--opt', options];
   await world.engine([...create, volume]);
   const run = [...world.plainRun, '--detach', '--label', 'faults.keeper=volume'];
