@@ -166,6 +166,9 @@ describe('J12: background agents of a sandboxed pi', () => {
       expect(resumed).toMatchObject({ exitCode: 0, stdout: 'Module three is fine after all.\n' });
       expect(await listed(project)).toMatchObject({ 'review-three': 'done' });
 
+      const told = await here.run(['jobs', project, 'status', 'review-three']);
+      expect(told.stdout).toContain(`session_cmd: pi-sandbox jobs ${project} open review-three\n`);
+
       // The Session is told what it missed, once.
       const again = pi(project, ['--', '-c']);
       const screen = await again.shows('Job "review-four": done', 60_000);

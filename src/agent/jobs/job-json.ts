@@ -1,9 +1,10 @@
 /** What `--json` says of a job, and the two commands that lead on from it; docs/jobs.md describes it. */
 import { basename } from 'node:path';
 import { EXIT_CODES, isLive, type JobDirectory, type JobView, readSmall } from '../../jobs/index.ts';
+import { CALLED_AS } from './called-as.ts';
 
 export function commandsFor(name: string): { status_cmd: string; session_cmd: string } {
-  return { status_cmd: `multi-agent status ${name}`, session_cmd: `multi-agent open ${name}` };
+  return { status_cmd: `${CALLED_AS} status ${name}`, session_cmd: `${CALLED_AS} open ${name}` };
 }
 
 export function parentName(parentJob: JobDirectory | null): string | null {

@@ -14,10 +14,17 @@ export function jobs(
       hint: 'pi-sandbox jobs . list; all words: pi-sandbox jobs . --help',
     });
   }
+  // What is printed can be typed where it is read (J13).
+  const command = `PI_SANDBOX_JOBS_COMMAND=pi-sandbox jobs ${quoted(project ?? '.')}`;
   const choice = {
     program: 'command',
     arguments: ['multi-agent', ...words],
     terminal: isTerminal(),
   } as const;
-  return runInSandbox(project, choice, options);
+  return runInSandbox(project, choice, { ...options, env: [...(options.env ?? []), command] });
+}
+
+/** As a shell reads it back. */
+function quoted(word: string): string {
+  return /^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
