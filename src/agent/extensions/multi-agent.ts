@@ -16,7 +16,11 @@ export default function multiAgent(pi: ExtensionApi): void {
 
   /** Opened when it is first needed: most Sessions start no job, and a start of pi must not wait for it. */
   function jobsOf(context: ExtensionContext): Promise<SessionJobs> {
-    session ??= open(pi, context, voice.warn);
+    session ??= open(pi, context, voice.warn).catch((error: unknown) => {
+      // The next one who asks tries again.
+      session = undefined;
+      throw error;
+    });
     return session;
   }
 
@@ -54,7 +58,10 @@ export default function multiAgent(pi: ExtensionApi): void {
     return undefined;
   });
   pi.on('session_shutdown', () => {
-    void session?.then(({ teller }) => teller.close());
+    void session?.then(
+      ({ teller }) => teller.close(),
+      () => undefined,
+    );
     session = undefined;
     return undefined;
   });

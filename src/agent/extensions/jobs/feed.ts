@@ -2,7 +2,6 @@
 import { type FSWatcher, mkdirSync, watch } from 'node:fs';
 import { isLive, type JobView, jobEnd, jobsDirectory, listJobs, readProgress } from '../../../jobs/index.ts';
 import type { Clock } from '../../../lib/clock.ts';
-import { PiSandboxError } from '../../../lib/errors.ts';
 import { duration } from '../../../lib/table.ts';
 import type { JobsHere } from './here.ts';
 import type { ScreenFacts, ScreenJob } from './screen.ts';
@@ -84,9 +83,8 @@ export async function openFeed(
       entry.job = ended;
       entry.status = ended.status;
       onChange();
-    } catch (error) {
+    } catch {
       // It was removed meanwhile, or cannot be read any more: the next list tells.
-      if (!(error instanceof PiSandboxError)) throw error;
       shown.delete(entry.job.record.name);
       onChange();
     }
@@ -99,7 +97,11 @@ export async function openFeed(
 
   const directory = jobsDirectory(place, caller.project.folder);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const watcher: FSWatcher = watch(directory, { persistent: false }, () => void list());
+  const watcher: FSWatcher = watch(
+    directory,
+    { persistent: false },
+    () => void list().catch(() => undefined),
+  );
   watcher.on('error', () => {});
   // The times that are shown go on.
   const ticking = setInterval(onChange, 1_000).unref();

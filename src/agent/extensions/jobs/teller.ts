@@ -58,7 +58,6 @@ export function openTeller({ pi, here, clock, warn, entries }: TellerNeeds): Tel
       if (job !== undefined && !left.has(directory)) await tell(job);
     } catch (error) {
       followed.delete(directory);
-      if (!(error instanceof PiSandboxError)) throw error;
       if (!closed.signal.aborted) warn(`The end of a background job could not be told: ${messageOf(error)}`);
     }
   }
