@@ -2,6 +2,8 @@
  * The next run of a job (J2): its lock is taken, its conversation is freed of a pi that outlived its runner, what the run
  * before left is cleared, and only then the new one is written.
  */
+import { utimes } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { hasCode } from '../lib/errors.ts';
 import { type FileLock, LockTakenError, takeLock } from '../lib/kernel-lock.ts';
@@ -70,11 +72,19 @@ export async function reopenJob(
     const record: JobRecord = { ...facts.record, ...deps.settings, notifiedAt: null };
     await freeConversation(directory, record, deps);
     await beginRun(directory, record, prompt, deps);
+    await touchJobs(directory, deps);
     return { place, directory, record, lock };
   } catch (error) {
     lock.release();
     throw error;
   }
+}
+
+/** Who watches the directory of jobs sees each start there; so a resume shows there too (J12). */
+async function touchJobs(directory: JobDirectory, { clock }: ReopenDeps): Promise<void> {
+  const now = clock.now();
+  // Only told later where it cannot be.
+  await utimes(dirname(directory), now, now).catch(() => undefined);
 }
 
 /** @throws JobRunningError, JobNotFoundError, FileError */

@@ -89,6 +89,7 @@ export interface ExtensionEvents {
     answer: undefined;
   };
   agent_start: { event: object; answer: undefined };
+  agent_settled: { event: object; answer: undefined };
   tool_execution_end: { event: { toolName: string }; answer: undefined };
   tool_call: { event: object; answer: { block: boolean; reason: string } };
   user_bash: { event: object; answer: { result: BashResult } };

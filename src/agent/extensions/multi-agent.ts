@@ -57,6 +57,15 @@ export default function multiAgent(pi: ExtensionApi): void {
     void voice.guarded('Looking after background jobs', async () => (await jobsOf(context)).teller.look());
     return undefined;
   });
+  pi.on('agent_settled', (_event, { sessionManager }) => {
+    const opened = session;
+    if (opened === undefined) return undefined;
+    const entries = sessionManager.getEntries();
+    void voice.guarded('Noting what background jobs told', async () =>
+      (await opened).teller.settled(entries),
+    );
+    return undefined;
+  });
   pi.on('session_shutdown', () => {
     void session?.then(
       ({ teller }) => teller.close(),
@@ -76,12 +85,13 @@ type SessionJobs = Pick<JobsCall, 'here' | 'teller' | 'clock'>;
 
 async function open(
   pi: ExtensionApi,
-  { sessionManager }: ExtensionContext,
+  { mode, sessionManager }: ExtensionContext,
   warn: (text: string) => void,
 ): Promise<SessionJobs> {
   const { openSessionJobs } = await import('./jobs/session-jobs.ts');
   const session = { id: sessionManager.getSessionId(), entries: sessionManager.getEntries() };
-  return openSessionJobs({ pi, session, clock: systemClock, warn });
+  const isConversation = mode === 'tui' || mode === 'rpc';
+  return openSessionJobs({ pi, session, clock: systemClock, warn, isConversation });
 }
 
 /** A file of its own, loaded when the tool is first called. */

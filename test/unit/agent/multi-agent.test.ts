@@ -1,84 +1,12 @@
 /** The tool `multi_agent` in a real pi that starts real jobs (J12). */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { systemClock } from '../../../src/lib/clock.ts';
-import { randomId } from '../../../src/lib/ids.ts';
-import { openPiRpc, type PiMessage, type PiRpc, spawnPi, textOfMessage } from '../../../src/pi/index.ts';
-import { builtProgram } from '../../setup/built-program.ts';
-import { piCli } from '../../setup/pi.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { textOfMessage } from '../../../src/pi/index.ts';
 import { type CommandScene, commandScene } from '../jobs/command/scene.ts';
+import { calls, openPi } from './jobs-scene.ts';
 
 const PATIENT = { timeout: 60_000 };
-
-let extension: string;
-beforeAll(() => {
-  extension = builtProgram('src/agent/extensions/multi-agent.ts', [
-    'src/agent/multi-agent-runner.ts',
-    'src/agent/profiles',
-  ]);
-});
-
-interface Open {
-  client: PiRpc;
-  /** All that were finished in this pi. */
-  messages: PiMessage[];
-  /** Resolves when a message of that role holds the text. */
-  message(role: string, text: string): Promise<PiMessage>;
-}
-
-/** A pi with the extension, on the Session of that name. */
-async function pi(scene: CommandScene, session = 'one'): Promise<Open> {
-  const process_ = await spawnPi({
-    command: process.execPath,
-    args: [piCli(), '--mode', 'rpc', '--session', join(scene.top, `${session}.jsonl`), '-e', extension],
-    cwd: scene.project,
-    env: { ...scene.env, PWD: scene.project },
-  });
-  const messages: PiMessage[] = [];
-  const waiting = new Set<() => void>();
-  const client = openPiRpc(process_, {
-    clock: systemClock,
-    ids: () => randomId(8),
-    onEvent(event) {
-      if (event.type === 'message_end') messages.push(event.message);
-      for (const look of waiting) look();
-    },
-  });
-  onTestFinished(async () => void (await client.stop()));
-  await client.ready();
-  return {
-    client,
-    messages,
-    message: (role, text) =>
-      new Promise((resolve, reject) => {
-        const told = (): string =>
-          messages.map((message) => `${message.role}: ${textOfMessage(message)}`).join('\n');
-        const late = setTimeout(() => reject(new Error(`waited too long for "${text}":\n${told()}`)), 30_000);
-        const look = (): void => {
-          const found = messages.find(
-            (message) => message.role === role && textOfMessage(message).includes(text),
-          );
-          if (found === undefined) return;
-          clearTimeout(late);
-          waiting.delete(look);
-          resolve(found);
-        };
-        waiting.add(look);
-        look();
-      }),
-  };
-}
-
-/** Answers a prompt with one call of a tool, and its result with a text. */
-function calls(scene: CommandScene, prompt: string, name: string, parameters: object, text = 'noted'): void {
-  let asked = false;
-  scene.model.answer(prompt, () => {
-    if (asked) return { content: text };
-    asked = true;
-    return { toolCalls: [{ id: `call_${prompt.length}`, name, arguments: JSON.stringify(parameters) }] };
-  });
-}
 
 const start = (name: string) => ({ action: 'start', name, prompt: `task of ${name}` });
 
@@ -103,7 +31,7 @@ describe('the tool multi_agent', () => {
       calls(scene, 'begin one', 'multi_agent', start('one'));
       scene.model.callBash('task of one', 'until [ -e go ]; do sleep 0.05; done', 'result of one');
       scene.model.say('Job "one": done', 'read it');
-      const { client, message } = await pi(scene);
+      const { client, message } = await openPi(scene);
       await client.prompt('begin one').outcome;
       expect(textOfMessage(await message('toolResult', 'has started'))).toContain('Job "one"');
       expect(notifiedAt(scene, 'one')).toBeNull();
@@ -128,7 +56,7 @@ describe('the tool multi_agent', () => {
       scene.model.say('task of two', 'result of two');
       calls(scene, 'wait for it', 'multi_agent', { action: 'wait', job: 'two' });
       calls(scene, 'show it', 'multi_agent', { action: 'output', job: 'two' });
-      const { client, message, messages } = await pi(scene);
+      const { client, message, messages } = await openPi(scene);
       await client.prompt('begin two').outcome;
       await client.prompt('wait for it').outcome;
       const waited = await message('toolResult', 'result of two');
@@ -148,7 +76,7 @@ describe('the tool multi_agent', () => {
     scene.model.callBash('use the shell', 'multi-agent start --name three "task of three"', 'started');
     scene.model.say('task of three', 'result of three');
     scene.model.say('Job "three": done', 'read it');
-    const { client, message } = await pi(scene);
+    const { client, message } = await openPi(scene);
     await client.prompt('use the shell').outcome;
     await message('custom', 'result of three');
     await message('assistant', 'read it');
@@ -160,19 +88,19 @@ describe('the tool multi_agent', () => {
     scene.model.callBash('task of four', 'sleep 2', 'result of four');
     scene.model.say('Job "four": done', 'read it');
     scene.model.say('hello again', 'hi');
-    const first = await pi(scene);
+    const first = await openPi(scene);
     await first.client.prompt('begin four').outcome;
     await first.client.stop();
     expect(await scene.call('wait', 'four')).toMatchObject({ code: 0 });
-    const second = await pi(scene);
+    const second = await openPi(scene);
     await second.message('assistant', 'read it');
     await second.client.stop();
-    const third = await pi(scene);
+    const third = await openPi(scene);
     await third.client.prompt('hello again').outcome;
     await third.client.stop();
     expect(tellings(scene, 'four')).toBe(1);
     // Another Session hears nothing of it.
-    const other = await pi(scene, 'two');
+    const other = await openPi(scene, 'two');
     await other.client.prompt('hello again').outcome;
     await other.client.stop();
     expect(tellings(scene, 'four', 'two')).toBe(0);
@@ -185,7 +113,7 @@ describe('the tool multi_agent', () => {
     const work = 'touch go; multi-agent wait five >/dev/null; sleep 1; echo tool has ended';
     scene.model.callBash('work for a while', work, 'worked');
     scene.model.say('Job "five": done', 'read it');
-    const { client, message, messages } = await pi(scene);
+    const { client, message, messages } = await openPi(scene);
     await client.prompt('begin five').outcome;
     await client.prompt('work for a while').outcome;
     await message('assistant', 'read it');
@@ -204,7 +132,7 @@ describe('the tool multi_agent', () => {
     scene.model.say('rest of it', 'result of the rest');
     calls(scene, 'wait for it', 'multi_agent', { action: 'wait' });
     scene.model.say('Job "six"', 'read it');
-    const { client, message } = await pi(scene);
+    const { client, message } = await openPi(scene);
     await client.prompt('begin six').outcome;
     await client.prompt('stop it').outcome;
     await message('toolResult', 'Job "six": aborted');
@@ -223,7 +151,7 @@ describe('the tool multi_agent', () => {
   ])('J12: %j is refused in words, and nothing is started', PATIENT, async (parameters, words) => {
     const scene = await commandScene();
     calls(scene, 'try it', 'multi_agent', parameters);
-    const { client, message } = await pi(scene);
+    const { client, message } = await openPi(scene);
     await client.prompt('try it').outcome;
     const refused = await message('toolResult', words);
     expect(refused.isError).toBe(true);

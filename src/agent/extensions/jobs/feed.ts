@@ -39,8 +39,13 @@ export async function openFeed(
     listing = true;
     try {
       const { jobs } = await listJobs(place, caller.project);
-      for (const job of jobs.slice(0, MOST_JOBS)) {
-        if (!shown.has(job.record.name)) add(job);
+      const newest = new Map(jobs.slice(0, MOST_JOBS).map((job) => [job.record.name, job]));
+      for (const name of shown.keys()) if (!newest.has(name)) shown.delete(name);
+      for (const [name, job] of newest) {
+        const before = shown.get(name)?.job;
+        // Another run, or another job of the name.
+        if (before?.startedAt !== job.startedAt || before?.record.createdAt !== job.record.createdAt)
+          add(job);
       }
     } finally {
       listing = false;
@@ -84,8 +89,9 @@ export async function openFeed(
       entry.status = ended.status;
       onChange();
     } catch {
-      // It was removed meanwhile, or cannot be read any more: the next list tells.
-      shown.delete(entry.job.record.name);
+      // It was removed meanwhile, or cannot be read any more: the next list tells. Whatever it is, pi survives it.
+      const { name } = entry.job.record;
+      if (shown.get(name) === entry) shown.delete(name);
       onChange();
     }
   }

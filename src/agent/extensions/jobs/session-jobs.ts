@@ -9,6 +9,8 @@ export interface SessionNeeds {
   readonly session: { readonly id: string; readonly entries: readonly SessionEntry[] };
   readonly clock: Clock;
   readonly warn: (text: string) => void;
+  /** A person, or a program that talks with it, drives this pi, and no prompt of its own follows. */
+  readonly isConversation: boolean;
 }
 
 /** @throws BrokenJobError */
@@ -17,7 +19,10 @@ export async function openSessionJobs({
   session,
   clock,
   warn,
+  isConversation,
 }: SessionNeeds): Promise<{ here: JobsHere; teller: Teller; clock: Clock }> {
   const here = await jobsHere(session.id);
-  return { here, clock, teller: openTeller({ pi, here, clock, warn, entries: session.entries }) };
+  // A job's own pi, too, gets a prompt as soon as it is there.
+  const wakes = isConversation && here.caller.parent === undefined;
+  return { here, clock, teller: openTeller({ pi, here, clock, warn, wakes, entries: session.entries }) };
 }

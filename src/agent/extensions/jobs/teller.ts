@@ -5,8 +5,16 @@
 
 import { statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-import { type JobView, jobEnd, jobsDirectory, listJobs, markNotified, readJob } from '../../../jobs/index.ts';
+import { join } from 'node:path';
+import {
+  type JobView,
+  jobEnd,
+  jobsDirectory,
+  listJobs,
+  markNotified,
+  RECORD_FILE,
+  readJob,
+} from '../../../jobs/index.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { messageOf, PiSandboxError } from '../../../lib/errors.ts';
 import type { ExtensionApi, SessionEntry } from '../../../pi/index.ts';
@@ -22,8 +30,10 @@ export interface Teller {
   look(): Promise<void>;
   /** The tool tells the end of these jobs itself; the returned function gives them back. */
   leaveToTool(directories: readonly string[]): () => void;
-  /** The tool has told it. */
+  /** The tool tells it. */
   wasTold(job: JobView): void;
+  /** A turn has ended: what is told in these entries is written down as told. */
+  settled(entries: readonly SessionEntry[]): Promise<void>;
   close(): void;
 }
 
@@ -32,17 +42,21 @@ export interface TellerNeeds {
   readonly here: JobsHere;
   readonly clock: Clock;
   readonly warn: (text: string) => void;
+  /** An end begins a turn of a pi that is idle. One that always gets a prompt next must not be busy then. */
+  readonly wakes: boolean;
   /** Of the Session, as it is now. */
   readonly entries: readonly SessionEntry[];
 }
 
-export function openTeller({ pi, here, clock, warn, entries }: TellerNeeds): Teller {
+export function openTeller({ pi, here, clock, warn, wakes, entries }: TellerNeeds): Teller {
   const told = recallTold(entries);
   const closed = new AbortController();
   const followed = new Set<string>();
   const left = new Map<string, number>();
-  /** Jobs that were looked at; undefined before the first look, which is at all of them. */
-  let names: Set<string> | undefined;
+  /** Told, and maybe only in pi's queue, which a kill or an abort empties. */
+  const unsure = new Map<string, JobView>();
+  /** Jobs that were looked at, and when their records were written; undefined before the first look, which is at all. */
+  let known: Map<string, number> | undefined;
   let seenAt: number | undefined;
 
   function follow(directory: string): void {
@@ -65,35 +79,34 @@ export function openTeller({ pi, here, clock, warn, entries }: TellerNeeds): Tel
   async function tell(job: JobView): Promise<void> {
     const key = endKey(job);
     if (job.record.notifiedAt !== null) return;
-    if (told.first(key)) {
-      const details: ToldDetails = { told: [key] };
-      const content = await endText(job);
-      if (closed.signal.aborted) return;
-      pi.sendMessage(
-        { customType: MESSAGE_TYPE, content, display: true, details },
-        { triggerTurn: true, deliverAs: 'followUp' },
-      );
+    if (!told.first(key)) {
+      // By an earlier pi, which was killed before it could write that down; or by the tool, whose result is on its way.
+      if (!unsure.has(key)) await markNotified(job, clock);
+      return;
     }
-    // Also where an earlier pi told it and was killed before it could write that down.
-    await markNotified(job.directory, clock);
+    const details: ToldDetails = { told: [key] };
+    const content = await endText(job);
+    if (closed.signal.aborted) return;
+    unsure.set(key, job);
+    pi.sendMessage(
+      { customType: MESSAGE_TYPE, content, display: true, details },
+      { triggerTurn: wakes, deliverAs: 'followUp' },
+    );
   }
 
   async function look(): Promise<void> {
     const changedAt = changeTime(here);
     if (changedAt === undefined || changedAt === seenAt) return;
     seenAt = changedAt;
-    if (names === undefined) {
+    const directory = jobsDirectory(here.place, here.caller.project.folder);
+    const before = known;
+    known = await writingTimes(directory);
+    if (before === undefined) {
       const { jobs } = await listJobs(here.place, here.caller.project);
-      names = new Set(jobs.map(({ directory }) => basename(directory)));
       for (const job of jobs) if (isMine(job)) follow(job.directory);
       return;
     }
-    const directory = jobsDirectory(here.place, here.caller.project.folder);
-    for (const name of await readdir(directory)) {
-      if (name.startsWith('.') || names.has(name)) continue;
-      names.add(name);
-      await meet(join(directory, name));
-    }
+    for (const [name, time] of known) if (before.get(name) !== time) await meet(join(directory, name));
   }
 
   function isMine({ record }: JobView): boolean {
@@ -125,13 +138,32 @@ export function openTeller({ pi, here, clock, warn, entries }: TellerNeeds): Tel
     },
     wasTold(job) {
       told.first(endKey(job));
-      void markNotified(job.directory, clock).catch(() => {});
+      unsure.set(endKey(job), job);
+    },
+    async settled(now) {
+      if (unsure.size === 0) return;
+      const { has } = recallTold(now);
+      for (const [key, job] of [...unsure]) {
+        if (!has(key)) continue;
+        unsure.delete(key);
+        await markNotified(job, clock);
+      }
     },
     close: () => closed.abort(),
   };
 }
 
-/** Of the project's directory of jobs, in which every start makes an entry; undefined where there is none. */
+/** When the record of each job was written: a start or a resume does that. */
+async function writingTimes(directory: string): Promise<Map<string, number>> {
+  const names = (await readdir(directory)).filter((name) => !name.startsWith('.'));
+  const times = names.map((name): [string, number] => {
+    const record = statSync(join(directory, name, RECORD_FILE), { throwIfNoEntry: false });
+    return [name, record?.mtimeMs ?? 0];
+  });
+  return new Map(times);
+}
+
+/** Of the project's directory of jobs, which every start and resume changes; undefined where there is none. */
 function changeTime({ place, caller }: JobsHere): number | undefined {
   return statSync(jobsDirectory(place, caller.project.folder), { throwIfNoEntry: false })?.mtimeMs;
 }

@@ -24,6 +24,7 @@ export function endKey({ directory, startedAt }: JobView): string {
 export interface Told {
   /** True the first time. */
   first(key: string): boolean;
+  has(key: string): boolean;
   charged(directory: string): Usage;
   charge(directory: string, usage: Usage): void;
 }
@@ -56,6 +57,7 @@ export function recallTold(entries: readonly SessionEntry[]): Told {
       ends.add(key);
       return true;
     },
+    has: (key) => ends.has(key),
     charged: (directory) => charges.get(directory) ?? NO_USAGE,
     charge: (directory, usage) => void charges.set(directory, usage),
   };
