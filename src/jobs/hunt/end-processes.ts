@@ -2,10 +2,10 @@
 import type { Clock } from '../../lib/clock.ts';
 import { hasCode } from '../../lib/errors.ts';
 import type { JobDirectory } from '../places.ts';
-import { jobProcesses, type Seen } from './find.ts';
+import { type FindOptions, jobProcesses, type Seen } from './find.ts';
 import { type ProcessFacts, type ProcessTable, processTable } from './process-table.ts';
 
-export interface HuntOptions {
+export interface HuntOptions extends FindOptions {
   readonly clock: Clock;
   readonly table?: ProcessTable;
   /** What is known to be the job's, though it may have left it and thrown its environment away. */
@@ -31,11 +31,11 @@ const LONGEST_PAUSE_MS = 200;
  * none starts another meanwhile; it is over when a look finds none, and after ten seconds.
  */
 export async function endJobProcesses(job: JobDirectory, options: HuntOptions): Promise<HuntReport> {
-  const { clock, table = processTable(), seen = new Map(), graceMs = 0 } = options;
+  const { clock, table = processTable(), seen = new Map(), graceMs = 0, since } = options;
   const met = new Map<number, string>(seen);
   const signalled = new Set<string>();
   const find = (): ProcessFacts[] => {
-    const found = jobProcesses(table, job, met);
+    const found = jobProcesses(table, job, met, { since });
     // Children of one that is killed now lose their parent: they are remembered as what they are.
     for (const { pid, started } of found) met.set(pid, started);
     return found;

@@ -6,6 +6,12 @@ import type { ProcessFacts, ProcessTable } from './process-table.ts';
 /** Processes seen before: by id, when each started. */
 export type Seen = ReadonlyMap<number, string>;
 
+/** What nobody needs to look at: processes that were there before anything of the job's run was. */
+export interface FindOptions {
+  /** The time of a process's start, in the table's own words. */
+  readonly since?: string | undefined;
+}
+
 /** What a process's environment says: ours, somebody else's, or nothing. */
 type Side = 'ours' | 'others' | 'unsaid';
 
@@ -14,11 +20,17 @@ type Side = 'ours' | 'others' | 'unsaid';
  * what descends from either. Descent ends at another job's process, and at one that was started to go on by itself. The
  * process that asks, and those above it, are never among them.
  */
-export function jobProcesses(table: ProcessTable, job: JobDirectory, seen: Seen): ProcessFacts[] {
+export function jobProcesses(
+  table: ProcessTable,
+  job: JobDirectory,
+  seen: Seen,
+  { since }: FindOptions = {},
+): ProcessFacts[] {
   const all = table.list();
   const spared = ancestry(all, process.pid);
-  const sides = new Map(all.map(({ pid }) => [pid, sideOf(table.environment(pid), job)]));
-  const roots = all.filter(
+  const young = since === undefined ? all : all.filter((process) => !table.isOlder(process, since));
+  const sides = new Map(young.map(({ pid }) => [pid, sideOf(table.environment(pid), job)]));
+  const roots = young.filter(
     ({ pid, started }) =>
       sides.get(pid) === 'ours' || (seen.get(pid) === started && sides.get(pid) !== 'others'),
   );

@@ -15,6 +15,8 @@ export interface ProcessTable {
   list(): ProcessFacts[];
   /** The same process as it is now; undefined when it has ended. */
   look(pid: number): ProcessFacts | undefined;
+  /** Whether a process was there before that time of a start; false where it cannot be told. */
+  isOlder(process: ProcessFacts, started: string): boolean;
   /** Variables that it was started with, `NAME=value`; undefined where they cannot be read. */
   environment(pid: number): readonly string[] | undefined;
 }
@@ -31,6 +33,8 @@ const procTable: ProcessTable = {
   list: () =>
     readdirSync('/proc').flatMap((name) => (/^[1-9]\d*$/.test(name) ? (lookAt(Number(name)) ?? []) : [])),
   look: lookAt,
+  // Ticks since the machine was started.
+  isOlder: (process, started) => Number(process.started) < Number(started),
   environment: (pid) => read(`/proc/${pid}/environ`)?.split('\0'),
 };
 
@@ -57,6 +61,7 @@ function read(path: string): string | undefined {
 const psTable: ProcessTable = {
   list: () => ps(['-ax']),
   look: (pid) => ps(['-p', String(pid)])[0],
+  isOlder: () => false,
   environment: () => undefined,
 };
 

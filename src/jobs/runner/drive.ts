@@ -137,6 +137,9 @@ async function receive(
     case 'compaction_end':
       if (event.result?.usage) onUsage(event.result.usage);
       break;
+    case 'tool_execution_start':
+      processes.expect();
+      break;
     case 'tool_execution_end':
       processes.look();
       break;

@@ -10,9 +10,11 @@ import type { Failures } from './failures.ts';
 const AT_MOST_EVERY_MS = 500;
 
 export interface LeftBehind {
+  /** A tool begins, and may start something. */
+  expect(): void;
   /**
    * Remembers what lives now, for when pi has ended nothing tells any more whose its children were. Does nothing when
-   * that was done a moment ago, unless it must be.
+   * that was done a moment ago, unless it must be; nor when no tool has run since.
    */
   look(options?: { now: boolean }): void;
   end(): Promise<HuntReport>;
@@ -23,17 +25,23 @@ export function watchProcesses(job: JobDirectory, pi: number, clock: Clock, fail
   const root = table.look(pi);
   let seen: Seen = new Map(root ? [[pi, root.started]] : []);
   let looked = clock.monotonic();
+  let expected = false;
+  /** What was there before pi is nobody's of this run. */
+  const since = root?.started;
   return {
+    expect() {
+      expected = true;
+    },
     look({ now } = { now: false }) {
-      if (!now && clock.monotonic() - looked < AT_MOST_EVERY_MS) return;
+      if (!expected || (!now && clock.monotonic() - looked < AT_MOST_EVERY_MS)) return;
       looked = clock.monotonic();
       try {
-        seen = new Map(jobProcesses(table, job, seen).map(({ pid, started }) => [pid, started]));
+        seen = new Map(jobProcesses(table, job, seen, { since }).map(({ pid, started }) => [pid, started]));
       } catch (error) {
         // What was seen before still counts.
         failures.note(error);
       }
     },
-    end: () => endJobProcesses(job, { clock, table, seen }),
+    end: () => endJobProcesses(job, { clock, table, seen, since }),
   };
 }

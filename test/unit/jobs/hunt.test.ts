@@ -93,6 +93,19 @@ describe('ending what a job left (J4)', () => {
     expect(marked(time)).toEqual([]);
   });
 
+  it('J4: only what is not older, where it is known since when anything can be the job’s', async () => {
+    const [job, time] = [temporaryDirectory(), sleeper()];
+    shell(job, `sleep ${time} & wait`);
+    await until('the sleeper', () => marked(`sleep\0${time}`).length > 0);
+    const [pid = 0] = marked(`sleep\0${time}`);
+    const { started = '' } = processTable().look(pid) ?? {};
+    const later = String(Number(started) + 1);
+    expect(jobProcesses(processTable(), job, new Map(), { since: later })).toEqual([]);
+    expect(
+      jobProcesses(processTable(), job, new Map(), { since: started }).map((each) => each.pid),
+    ).toContain(pid);
+  });
+
   it('J4: a storm of forks', async () => {
     const [job, time] = [temporaryDirectory(), sleeper()];
     shell(job, `storm() { while :; do (sleep ${time} &) ; sleep 0.01; done; }; storm & storm & storm & wait`);
@@ -181,6 +194,7 @@ describe('what is not a job’s (J4)', () => {
       ...real,
       // The first looks show one that has ended since.
       list: () => (looks++ < 3 ? [{ pid, parent: 1, started: 'before' }] : []),
+      isOlder: () => false,
       environment: () => [`MULTI_AGENT_JOB=${job}`],
     };
     expect((await endJobProcesses(job, { clock, table })).ended).toBe(0);
