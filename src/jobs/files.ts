@@ -1,7 +1,7 @@
 /** The files of a job beside `job.json` (J2): their names, their bounds, and how each is read and written. */
 import { constants } from 'node:fs';
-import { type FileHandle, open, unlink } from 'node:fs/promises';
-import { writeFileAtomic } from '../lib/atomic-file.ts';
+import { type FileHandle, open, readdir, unlink } from 'node:fs/promises';
+import { isAtomicTemporary, writeFileAtomic } from '../lib/atomic-file.ts';
 import { readRegularFile } from '../lib/bounded-read.ts';
 import { hasCode, LimitError, OperationError } from '../lib/errors.ts';
 import { FileError } from '../lib/file-error.ts';
@@ -111,8 +111,27 @@ export async function appendLog(directory: JobDirectory, name: LogFile, text: st
 }
 
 /** Takes a file away; that it is not there is as good. @throws FileError */
-export async function clearFile(directory: JobDirectory, name: JobFile): Promise<void> {
-  const path = jobFile(directory, name);
+export function clearFile(directory: JobDirectory, name: JobFile): Promise<void> {
+  return remove(jobFile(directory, name));
+}
+
+/**
+ * Takes away what killed writers have left half-written (J11). The job's lock must be held: nobody writes then but the
+ * one who has it.
+ *
+ * @throws FileError
+ */
+export async function clearHalfWritten(directory: JobDirectory): Promise<void> {
+  let names: string[];
+  try {
+    names = await readdir(directory);
+  } catch (error) {
+    throw new FileError('read directory', directory, error);
+  }
+  for (const name of names.filter(isAtomicTemporary)) await remove(`${directory}/${name}`);
+}
+
+async function remove(path: string): Promise<void> {
   try {
     await unlink(path);
   } catch (error) {

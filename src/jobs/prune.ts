@@ -4,14 +4,16 @@ import { entriesOf, removeEmptyChild, statChild, unlinkChild } from '../lib/dire
 import { type DirectoryHandle, openChildDirectory, openDirectory } from '../lib/directory-handle.ts';
 import { hasCode, messageOf, PiSandboxError } from '../lib/errors.ts';
 import { type KernelLock, tryLock } from '../lib/kernel-lock.ts';
+import { isSessionOpen } from '../pi/index.ts';
+import { conversationTarget, isOwnConversation } from './conversation.ts';
 import { logDeletion } from './deletion-log.ts';
 import { below } from './family.ts';
 import { JOB_FILES, LOCK_FILE } from './files.ts';
 import { GONE_PREFIX, isLeftover, listJobs } from './list.ts';
 import { type JobDirectory, type JobsPlace, jobsDirectory } from './places.ts';
 import type { JobProject } from './project.ts';
-import { RECORD_FILE } from './record.ts';
-import { deleteGone, type RemoveDeps, removeJob, removing } from './remove.ts';
+import { RECORD_FILE, readRecord } from './record.ts';
+import { deleteConversation, deleteGone, type RemoveDeps, removeJob, removing } from './remove.ts';
 import { isLive } from './status.ts';
 import type { JobView } from './view.ts';
 
@@ -104,7 +106,7 @@ async function pruneLeftover(
   place: JobsPlace,
   jobs: DirectoryHandle,
   name: string,
-  { clock }: PruneOptions,
+  { clock, sessionLocks }: PruneOptions,
 ): Promise<boolean> {
   const changed = statChild(jobs, name)?.mtimeMs;
   const isGone = name.startsWith(GONE_PREFIX);
@@ -118,18 +120,29 @@ async function pruneLeftover(
       lock = tryLock(`${path}/${LOCK_FILE}`);
       if (lock === undefined) return false;
     }
+    const conversation = isGone ? await conversationOf(place, path, sessionLocks) : undefined;
     await logDeletion(
       place,
-      { event: 'removing', job: path, project: undefined, why: 'leftover' },
+      { event: 'removing', job: path, project: undefined, why: 'leftover', conversation },
       clock.now(),
     );
-    if (isGone || statChild(directory, RECORD_FILE) !== undefined) await deleteGone(jobs, name);
-    else removeKnown(directory);
+    if (isGone || statChild(directory, RECORD_FILE) !== undefined) {
+      await deleteGone(jobs, name, () => {
+        if (conversation !== undefined) deleteConversation(conversation);
+      });
+    } else removeKnown(directory);
     return removeEmptyChild(jobs, name) || statChild(jobs, name) === undefined;
   } finally {
     lock?.release();
     directory.close();
   }
+}
+
+/** Of a job whose removal was cut short; one that somebody has opened since then stays. */
+async function conversationOf(place: JobsPlace, path: string, locks: string): Promise<string | undefined> {
+  const facts = await readRecord(path);
+  if (facts.kind !== 'job' || !isOwnConversation(place, facts.record)) return undefined;
+  return isSessionOpen(locks, conversationTarget(facts.record)) ? undefined : facts.record.session;
 }
 
 /** Without a record only what a start writes is ours. */

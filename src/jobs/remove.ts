@@ -20,6 +20,7 @@ import type { JobDeps } from './create.ts';
 import { logDeletion, type RemovalReason } from './deletion-log.ts';
 import { BrokenJobError, ChildRunningError, ConversationOpenError } from './errors.ts';
 import { below } from './family.ts';
+import { readSmall } from './files.ts';
 import { GONE_PREFIX } from './list.ts';
 import { type JobDirectory, type JobsPlace, removalLock } from './places.ts';
 import { type JobRecord, RECORD_FILE, readRecord } from './record.ts';
@@ -94,14 +95,18 @@ export async function removeJob(
     const { record } = facts;
     const conversation = isOwnConversation(place, record) ? record.session : undefined;
     refuseOpen(record, deps.sessionLocks);
+    const view = jobs.find((job) => job.directory === directory);
+    if (why === 'age') await refuseRunSince(directory, view);
     const now = deps.clock.now();
     const { realProject: project } = record;
-    const endedAt = jobs.find((job) => job.directory === directory)?.endedAt;
+    const endedAt = view?.endedAt;
     await logDeletion(place, { event: 'removing', job: directory, project, why, endedAt, conversation }, now);
     // Nobody listens on it while this process has the lock (J9).
     rmSync(socketFile(place, directory), { force: true });
-    const { bytes, entries, obstacle } = await deleteJob(directory, deps);
-    const freed = conversation === undefined ? undefined : deleteConversation(conversation);
+    let freed: number | undefined;
+    const { bytes, entries, obstacle } = await deleteJob(directory, deps, () => {
+      if (conversation !== undefined) freed = deleteConversation(conversation);
+    });
     const total = bytes + (freed ?? 0);
     if (obstacle === undefined) {
       await logDeletion(place, { event: 'removed', job: directory, bytes: total, entries }, deps.clock.now());
@@ -124,19 +129,39 @@ function refuseOpen(record: JobRecord, locks: string): void {
     throw new ConversationOpenError(record.name, readSessionHolder(locks, target));
 }
 
-async function deleteJob(directory: JobDirectory, { random }: RemoveDeps): Promise<Deletion> {
+/** What was old when it was listed may have had another run since then. */
+async function refuseRunSince(directory: JobDirectory, view: JobView | undefined): Promise<void> {
+  const startedAt = (await readSmall(directory, 'started_at'))?.trim();
+  if (startedAt === view?.startedAt?.trim()) return;
+  throw new OperationError(`job "${basename(directory)}" has had another run meanwhile`, {
+    hint: 'it is kept',
+  });
+}
+
+async function deleteJob(
+  directory: JobDirectory,
+  { random }: RemoveDeps,
+  beforeRecord: () => void,
+): Promise<Deletion> {
   const jobs = openDirectory(dirname(directory));
   try {
     const gone = `${GONE_PREFIX}${randomId(16, random)}`;
     renameChild(jobs, basename(directory), jobs, gone);
-    return await deleteGone(jobs, gone);
+    return await deleteGone(jobs, gone, beforeRecord);
   } finally {
     jobs.close();
   }
 }
 
-/** Deletes a directory of a job that has no name any more, its record last: what a crash leaves says what it was. */
-export async function deleteGone(jobs: DirectoryHandle, name: string): Promise<Deletion> {
+/**
+ * Deletes a directory of a job that has no name any more, its record last: what a crash leaves says what it was, and which
+ * conversation goes with it (J11). That one is deleted by `beforeRecord`.
+ */
+export async function deleteGone(
+  jobs: DirectoryHandle,
+  name: string,
+  beforeRecord: () => void,
+): Promise<Deletion> {
   const directory = openChildDirectory(jobs, name);
   try {
     const turn = turns();
@@ -145,6 +170,7 @@ export async function deleteGone(jobs: DirectoryHandle, name: string): Promise<D
     for (; !step.done; step = deleting.next()) if (turn.due()) await turn.give();
     const deletion = step.value;
     if (deletion.obstacle !== undefined) return deletion;
+    beforeRecord();
     if (statChild(directory, RECORD_FILE) !== undefined) unlinkChild(directory, RECORD_FILE);
     removeEmptyChild(jobs, name);
     return deletion;
@@ -154,7 +180,7 @@ export async function deleteGone(jobs: DirectoryHandle, name: string): Promise<D
 }
 
 /** Bytes on the disk; undefined where there is none. */
-function deleteConversation(path: string): number | undefined {
+export function deleteConversation(path: string): number | undefined {
   let folder: DirectoryHandle;
   try {
     folder = openDirectory(dirname(path));

@@ -5,7 +5,7 @@
 import { utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
-import { hasCode } from '../lib/errors.ts';
+import { hasCode, PiSandboxError } from '../lib/errors.ts';
 import { type FileLock, LockTakenError, takeLock } from '../lib/kernel-lock.ts';
 import { retryUntil } from '../lib/retry.ts';
 import { type SessionHolder, type SessionLock, trySessionLock } from '../pi/index.ts';
@@ -15,9 +15,11 @@ import { BrokenJobError, ConversationOpenError, JobNotFoundError, JobRunningErro
 import {
   CLEARED_BY_A_RUN,
   clearFile,
+  clearHalfWritten,
   jobFile,
   LOCK_FILE,
   readSmall,
+  type SmallFile,
   writeSmall,
   writeText,
 } from './files.ts';
@@ -110,7 +112,7 @@ export async function takeJobLock(
  */
 async function freeConversation(directory: JobDirectory, record: JobRecord, deps: ReopenDeps): Promise<void> {
   const { endOldProcesses, oldPiMs = OLD_PI_MS } = deps;
-  const died = (await readSmall(directory, 'exit_code')) === undefined;
+  const died = (await readUndamaged(directory, 'exit_code')) === undefined;
   const first = await takeConversation(record, deps, oldPiMs);
   // Without the lock extension a pi holds nothing, and its tools never do.
   if (died || !('lock' in first)) await endOldProcesses(directory);
@@ -139,6 +141,16 @@ async function takeConversation(
   return taken ?? { takenBy };
 }
 
+/** What cannot be read is as good as not there: the next run writes it anew (J11). */
+async function readUndamaged(directory: JobDirectory, name: SmallFile): Promise<string | undefined> {
+  try {
+    return await readSmall(directory, name);
+  } catch (error) {
+    if (error instanceof PiSandboxError) return undefined;
+    throw error;
+  }
+}
+
 /** `exit_code` goes first: from then on it is the new run whose lock is held. */
 async function beginRun(
   directory: JobDirectory,
@@ -146,8 +158,9 @@ async function beginRun(
   prompt: string,
   { clock }: ReopenDeps,
 ): Promise<void> {
-  const before = Number((await readSmall(directory, 'runs')) ?? '0');
+  const before = Number((await readUndamaged(directory, 'runs')) ?? '0');
   for (const name of CLEARED_BY_A_RUN) await clearFile(directory, name);
+  await clearHalfWritten(directory);
   await writeSmall(directory, 'status', 'starting');
   await Promise.all([
     writeFileAtomic(`${directory}/${RECORD_FILE}`, recordText(record)),

@@ -3,6 +3,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
@@ -20,6 +21,7 @@ import {
   readJob,
   removeJob,
   removing,
+  reopenJob,
 } from '../../../../src/jobs/index.ts';
 import { type JobScene, jobScene } from './scene.ts';
 
@@ -128,6 +130,27 @@ describe('removing jobs', () => {
     const directory = await scene.ended('torn', { at: new Date(0) });
     writeFileSync(join(directory, 'job.json'), '{');
     expect((await prune(scene, 0)).removed).toEqual([]);
+    expect(existsSync(directory)).toBe(true);
+  });
+
+  it('J11: the conversation of a removal that was killed goes with the next prune', async () => {
+    const scene = jobScene();
+    const directory = await scene.ended('cut');
+    const { session } = (await readJob(directory)).record;
+    writeFileSync(session, 'x');
+    renameSync(directory, join(dirname(directory), `.gone-${'a'.repeat(32)}`));
+    expect((await prune(scene, undefined)).leftovers).toBe(1);
+    expect([existsSync(session), readdirSync(dirname(directory))]).toEqual([false, []]);
+    expect(logged(scene)).toMatchObject([{ event: 'removing', why: 'leftover', conversation: session }]);
+  });
+
+  it('J14: what was old when it was listed and has had another run since then is kept', async () => {
+    const scene = jobScene();
+    const directory = await scene.ended('again', { at: new Date(0) });
+    const { place, project, reopenDeps: deps } = scene;
+    const { jobs } = await listJobs(place, project);
+    (await reopenJob(place, directory, 'go on', deps)).lock.release();
+    await expect(removeJob(place, directory, 'age', { ...deps, jobs })).rejects.toThrow('another run');
     expect(existsSync(directory)).toBe(true);
   });
 });

@@ -34,6 +34,19 @@ describe('the next run of a job', () => {
     held.lock.release();
   });
 
+  it('J11: what a killed writer left half-written goes, and a damaged count begins anew', async () => {
+    const { ended, place, reopenDeps } = jobScene();
+    const directory = await ended('build');
+    const half = join(directory, '.pi-sandbox-tmp-00000000000000000000000000000000');
+    writeFileSync(half, 'ha');
+    for (const name of ['runs', 'exit_code'] as const) {
+      writeFileSync(jobFile(directory, name), 'x'.repeat(100_000));
+    }
+    const held = await reopenJob(place, directory, 'go on', reopenDeps);
+    expect([existsSync(half), contentOf(directory, 'runs')]).toEqual([false, '1\n']);
+    held.lock.release();
+  });
+
   it('J12: whoever resumes a job is the one to be told of its end', async () => {
     const { start, place, reopenDeps } = jobScene();
     const held = await start('build', {}, { startedBySession: 'old' });
