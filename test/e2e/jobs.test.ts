@@ -33,7 +33,11 @@ afterAll(async () => {
 });
 
 function pi(project: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): TestTerminal {
-  const window = terminal(process.execPath, [here.cli, 'start', project, ...args], {
+  return inTerminal(['start', project, ...args], env);
+}
+
+function inTerminal(words: readonly string[], env: NodeJS.ProcessEnv = {}): TestTerminal {
+  const window = terminal(process.execPath, [here.cli, ...words], {
     env: { ...here.env, ...env },
     cwd: here.directory,
     columns: 110,
@@ -168,6 +172,11 @@ describe('J12: background agents of a sandboxed pi', () => {
 
       const told = await here.run(['jobs', project, 'status', 'review-three']);
       expect(told.stdout).toContain(`session_cmd: pi-sandbox jobs ${project} open review-three\n`);
+
+      const opened = inTerminal(['jobs', project, 'open', 'review-two']);
+      await opened.shows('Module two and its tests are fine.', 60_000);
+      opened.type('\u0004');
+      expect(await opened.exited()).toBe(0);
 
       // The Session is told what it missed, once.
       const again = pi(project, ['--', '-c']);
