@@ -1,7 +1,8 @@
 /** Background agents in a real sandbox, from the user's terminal: the story that the room was built for. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { ENGINES, readyEngine, type TestEngine } from '../setup/engines.ts';
 import { type Installation, installation } from '../setup/installation.ts';
 import { eventually, processesOf, sandboxes, sandboxOf } from '../setup/look.ts';
 import { type ModelServer, modelServer } from '../setup/model-server.ts';
@@ -17,9 +18,13 @@ let open: TestTerminal[] = [];
 beforeAll(async () => {
   here = await installation();
   model = await modelServer();
-  here.configure('config/models.json', model.models);
-  here.configure('config/settings.json', JSON.stringify({ ...JSON.parse(model.settings), ...SETTINGS }));
+  configure(here);
 });
+
+function configure(installed: Installation): void {
+  installed.configure('config/models.json', model.models);
+  installed.configure('config/settings.json', JSON.stringify({ ...JSON.parse(model.settings), ...SETTINGS }));
+}
 
 afterEach(() => {
   for (const each of open) each.kill();
@@ -186,20 +191,6 @@ describe('J12: background agents of a sandboxed pi', () => {
     },
   );
 
-  it('J4: when a job has ended nothing of it is left, and what is not its own goes on', LONG, async () => {
-    const project = here.project();
-    const leave = 'setsid sleep 4711 >/dev/null 2>&1 & (sleep 4712 >/dev/null 2>&1 &) ; true';
-    model.callBash('leave something behind', leave, 'I have left something.');
-    const other = here.start(['shell', project, '--', 'sh', '-c', 'echo there; exec sleep 4713']);
-    await new Promise((resolve) => other.stdout.once('data', resolve));
-    const ran = await here.run(['jobs', project, 'run', 'leave something behind']);
-    expect(ran).toMatchObject({ exitCode: 0, stdout: 'I have left something.\n' });
-    const processes = (await processesOf(here, await sandboxOf(here, project))).join('\n');
-    expect(processes).not.toMatch(/sleep 471[12]|multi-agent|--mode rpc/);
-    expect(processes).toContain('sleep 4713');
-    other.kill();
-  });
-
   it('J8, J16: the limits of the configuration reach every program of a sandbox', async () => {
     const project = here.project();
     here.configure('.env', 'MULTI_AGENT_MAX_RUNNING=3\nDOMAIN_DEFAULT_MAX_COST=1.5\n');
@@ -223,3 +214,31 @@ describe('J12: background agents of a sandboxed pi', () => {
     expect(none.stderr).toContain('pi-sandbox jobs');
   });
 });
+
+describe.each(ENGINES)('J4: processes of a job in a sandbox, on %s', (kind) => {
+  it('J4: when it has ended nothing of it is left, and what is not its own goes on', LONG, async () => {
+    const there = kind === 'docker' ? here : await onEngine(kind);
+    try {
+      const project = there.project();
+      const leave = 'setsid sleep 4711 >/dev/null 2>&1 & (sleep 4712 >/dev/null 2>&1 &) ; true';
+      model.callBash('leave something behind', leave, 'I have left something.');
+      const other = there.start(['shell', project, '--', 'sh', '-c', 'echo there; exec sleep 4713']);
+      await new Promise((resolve) => other.stdout.once('data', resolve));
+      const ran = await there.run(['jobs', project, 'run', 'leave something behind']);
+      expect(ran).toMatchObject({ exitCode: 0, stdout: 'I have left something.\n' });
+      const processes = (await processesOf(there, await sandboxOf(there, project))).join('\n');
+      expect(processes).not.toMatch(/sleep 471[12]|multi-agent|--mode rpc/);
+      expect(processes).toContain('sleep 4713');
+      other.kill();
+    } finally {
+      if (there !== here) await there.cleanup();
+    }
+  });
+});
+
+async function onEngine(kind: TestEngine['kind']): Promise<Installation> {
+  const engine = await readyEngine(kind, { directory: here.directory, image: inject('e2e').image });
+  const there = await installation(engine);
+  configure(there);
+  return there;
+}
