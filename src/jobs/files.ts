@@ -65,12 +65,12 @@ export async function readText(directory: JobDirectory, name: TextFile): Promise
 
 /** @throws FileError */
 export function writeSmall(directory: JobDirectory, name: SmallFile, value: string): Promise<void> {
-  return writeFileAtomic(jobFile(directory, name), `${value}\n`);
+  return writeFileAtomic(jobFile(directory, name), `${value}\n`, { follow: false });
 }
 
 /** @throws FileError; LimitError for what no reader would take */
 export async function writeText(directory: JobDirectory, name: TextFile, text: string): Promise<void> {
-  await writeFileAtomic(jobFile(directory, name), textBytes(name, text));
+  await writeFileAtomic(jobFile(directory, name), textBytes(name, text), { follow: false });
 }
 
 /** What is written of a text. @throws LimitError for what no reader would take */

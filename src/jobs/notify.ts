@@ -24,7 +24,7 @@ export async function markNotified(
       if (facts.kind !== 'job' || facts.record.notifiedAt !== null) return;
       if ((await readSmall(directory, 'started_at')) !== startedAt) return;
       const record = { ...facts.record, notifiedAt: clock.now().toISOString() };
-      await writeFileAtomic(`${directory}/${RECORD_FILE}`, recordText(record));
+      await writeFileAtomic(`${directory}/${RECORD_FILE}`, recordText(record), { follow: false });
     } finally {
       lock.release();
     }

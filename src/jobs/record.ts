@@ -1,7 +1,9 @@
 /** `job.json`: what a job was started with (J2). Written when it is made; only `notifiedAt` changes later. */
+import { basename } from 'node:path';
 import * as z from 'zod/mini';
 import { readRegularFile } from '../lib/bounded-read.ts';
 import { messageOf } from '../lib/errors.ts';
+import { isJobName } from './names.ts';
 import type { JobDirectory } from './places.ts';
 
 export const RECORD_FILE = 'job.json';
@@ -14,17 +16,19 @@ function makeSchemas() {
   const text = z.string();
   const nullable = z.nullable(text);
   const amount = z.nullable(z.number().check(z.gt(0)));
+  // Whoever can write the directory can write a record: what is printed as it is must be a name.
+  const name = z.string().check(z.refine(isJobName, 'is no name'));
   return {
     record: z.object({
       version: z.literal(VERSION),
-      name: text,
+      name,
       /** The starter's project: as its folder was made of, and its real path. Whose job it is, says the real one (J1). */
       project: text,
       realProject: text,
       /** Where the agent works, as given and in reality. */
       cwd: text,
       realCwd: text,
-      profile: nullable,
+      profile: z.nullable(name),
       /** Arguments for pi beside those that every job has. */
       piArgs: z.array(text),
       /** Directory of the job that started this one. */
@@ -70,10 +74,10 @@ export async function readRecord(directory: JobDirectory): Promise<RecordFacts> 
   } catch (error) {
     return { kind: 'broken', reason: messageOf(error) };
   }
-  return bytes === undefined ? { kind: 'none' } : parseRecord(bytes.toString('utf8'));
+  return bytes === undefined ? { kind: 'none' } : parseRecord(directory, bytes.toString('utf8'));
 }
 
-export function parseRecord(text: string): RecordFacts {
+export function parseRecord(directory: JobDirectory, text: string): RecordFacts {
   schemas ??= makeSchemas();
   let value: unknown;
   try {
@@ -82,7 +86,12 @@ export function parseRecord(text: string): RecordFacts {
     return { kind: 'broken', reason: `${RECORD_FILE} is not JSON` };
   }
   const known = z.safeParse(schemas.record, value);
-  if (known.success) return { kind: 'job', record: known.data };
+  if (known.success) {
+    const [given, { name }] = [basename(directory), known.data];
+    // One that is being removed has no name any more.
+    if (given === name || !isJobName(given)) return { kind: 'job', record: known.data };
+    return { kind: 'broken', reason: `${RECORD_FILE} is that of a job "${name}"` };
+  }
   if (z.safeParse(schemas.newer, value).success) {
     return { kind: 'broken', reason: `${RECORD_FILE} was written by a newer version` };
   }

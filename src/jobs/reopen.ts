@@ -163,7 +163,7 @@ async function beginRun(
   await clearHalfWritten(directory);
   await writeSmall(directory, 'status', 'starting');
   await Promise.all([
-    writeFileAtomic(`${directory}/${RECORD_FILE}`, recordText(record)),
+    writeFileAtomic(`${directory}/${RECORD_FILE}`, recordText(record), { follow: false }),
     writeText(directory, 'prompt.txt', prompt),
     writeSmall(directory, 'runs', String(Number.isSafeInteger(before) && before > 0 ? before + 1 : 1)),
     writeSmall(directory, 'started_at', clock.now().toISOString()),

@@ -117,7 +117,7 @@ export function quickView(directory: JobDirectory, isMine: (record: JobRecord) =
   try {
     const text = quickRead(`${directory}/${RECORD_FILE}`);
     if (text === undefined) return { kind: 'none' };
-    const facts = parseRecord(text);
+    const facts = parseRecord(directory, text);
     if (facts.kind !== 'job') return { kind: 'broken', directory, reason: reasonOf(facts) };
     const { record } = facts;
     if (!isMine(record)) return { kind: 'none' };

@@ -45,10 +45,12 @@ export async function waitForJobs(
 ): Promise<Waited> {
   const stop = new AbortController();
   const onAbort = (): void => stop.abort();
+  signal?.throwIfAborted();
   signal?.addEventListener('abort', onAbort, { once: true });
   const needs = { clock, signal: stop.signal };
   const ends = directories.map((directory) => jobEnd(place, directory, needs));
-  const over = any ? Promise.race(ends) : Promise.all(ends);
+  // Of none the first has no end.
+  const over = any && ends.length > 0 ? Promise.race(ends) : Promise.all(ends);
   let timedOut = false;
   try {
     const limits: Promise<unknown>[] = [over, aborted(stop.signal)];

@@ -27,6 +27,11 @@ export interface AtomicWriteOptions {
   /** Exactly this mode, whatever the umask. Default 0600. */
   mode?: number;
   random?: RandomSource;
+  /**
+   * False: a link is replaced itself, and so is a fifo or a device. For files that nobody but us makes a link of, where
+   * others can write (rule 8). Default true.
+   */
+  follow?: boolean;
 }
 
 /** True for the name of a temporary file that a killed writer may have left: no state, free to be removed. */
@@ -43,10 +48,10 @@ export function isAtomicTemporary(name: string): boolean {
 export async function writeFileAtomic(
   path: string,
   data: string | Uint8Array,
-  { mode = 0o600, random }: AtomicWriteOptions = {},
+  { mode = 0o600, random, follow = true }: AtomicWriteOptions = {},
 ): Promise<void> {
   try {
-    const target = await behindLinks(path);
+    const target = follow ? await behindLinks(path) : path;
     const directory = dirname(target);
     const temporary = join(directory, temporaryName(random));
     await writeTemporary(temporary, data, mode);

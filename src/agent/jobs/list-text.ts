@@ -43,7 +43,7 @@ export function textOfList(
     job.status,
     ...timesOf(job, now),
     job.record.profile ?? '-',
-    tree ? '' : (parentName(job.record.parentJob) ?? '-'),
+    tree ? '' : safeForTerminal(parentName(job.record.parentJob) ?? '-'),
     ...(allProjects ? [safeForTerminal(job.record.project)] : []),
   ]);
   const strange = broken.map(({ directory, reason }) => `broken: ${directory}: ${reason}`);

@@ -29,6 +29,10 @@ export async function stop(
   const context = await jobContext();
   const { directory } = await jobNamed(context, name);
   if (directory === context.caller.parent?.directory) throw new UsageError(`an agent cannot ${op} itself`);
+  if (tree && (await isBelow(context, directory)))
+    throw new UsageError(`an agent cannot ${op} the tree that it is in`, {
+      hint: `${op} without --tree ends that one job; the jobs that this agent started are reached by their own names`,
+    });
   const stopped = tree ? await stopBelow(context, op, directory) : [];
   try {
     const { status = 'ended' } = await ask(context, directory, name, { op });
@@ -43,6 +47,14 @@ export async function stop(
     else process.stderr.write(`multi-agent: ${safeForTerminal(reason ?? job)}\n`);
   }
   return stopped.some(({ status }) => status === null) ? 1 : 0;
+}
+
+/** Whether the calling agent is among those below a job: it would end itself before the others. */
+async function isBelow({ place, project, caller }: JobContext, directory: string): Promise<boolean> {
+  const { parent } = caller;
+  if (parent === undefined) return false;
+  const { jobs } = await listJobs(place, project);
+  return below(jobs, directory).some((job) => job.directory === parent.directory);
 }
 
 /** The deepest first, so that none is there to see its children fail. */

@@ -35,7 +35,8 @@ export async function spendToday({ state }: JobsPlace, clock: Clock, cost: numbe
   const lock = await takeLock(join(directory, 'lock'), { waitMs: LOCK_MS, clock });
   try {
     const sum = (await readSum(path)) + cost;
-    if (cost > 0) await writeFileAtomic(path, `${JSON.stringify({ version: VERSION, cost: sum })}\n`);
+    if (cost > 0)
+      await writeFileAtomic(path, `${JSON.stringify({ version: VERSION, cost: sum })}\n`, { follow: false });
     return sum;
   } finally {
     lock.release();

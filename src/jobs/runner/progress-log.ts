@@ -79,7 +79,7 @@ async function shorten(handle: FileHandle, path: string, maxBytes: number): Prom
     const length = Math.min(size, Math.floor(maxBytes / 2));
     const { buffer } = await handle.read(Buffer.alloc(length), 0, length, size - length);
     const kept = buffer.subarray(buffer.indexOf(LF) + 1);
-    await writeFileAtomic(path, kept);
+    await writeFileAtomic(path, kept, { follow: false });
   } finally {
     await handle.close();
   }

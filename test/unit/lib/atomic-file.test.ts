@@ -57,6 +57,16 @@ describe('writeFileAtomic', () => {
     expect(lstatSync(join(directory, 'real/deep/hop')).isSymbolicLink()).toBe(true);
   });
 
+  it('rule 8: a link or a fifo is replaced itself where nothing is followed', async () => {
+    const directory = temporaryDirectory();
+    const [path, mine] = [join(directory, 'status'), join(directory, 'mine')];
+    writeFileSync(mine, 'mine');
+    symlinkSync(mine, path);
+    await writeFileAtomic(path, 'new', { follow: false });
+    expect([readFileSync(mine, 'utf8'), readFileSync(path, 'utf8')]).toEqual(['mine', 'new']);
+    expect(lstatSync(path).isFile()).toBe(true);
+  });
+
   it('S4: what a dangling link names is created', async () => {
     const directory = temporaryDirectory();
     symlinkSync(join(directory, 'auth.json'), join(directory, 'link'));

@@ -26,6 +26,19 @@ describe('jobs that jobs start (J4, J8)', () => {
   );
 
   it(
+    'J6: an agent does not begin to end a tree that it is in itself',
+    async () => {
+      const { model, call } = await commandScene();
+      model.callBash('outer', 'multi-agent run --name inner "inner"', 'Outer is done.');
+      model.callBash('inner', 'multi-agent kill outer --tree 2>refused', 'Inner is done.');
+      expect(await call('run', '--name', 'outer', 'outer')).toMatchObject({ code: 0 });
+      expect((await call('output', 'inner')).stdout).toContain('Inner is done.');
+      expect((await call('peek', 'inner')).stdout).toContain('error bash');
+    },
+    PATIENT,
+  );
+
+  it(
     'J4: a child in the foreground ends with the parent that is killed',
     async () => {
       const { model, call, json } = await commandScene();

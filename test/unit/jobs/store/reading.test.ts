@@ -100,6 +100,25 @@ describe('reading a job', () => {
     });
   });
 
+  it('rule 8: a record that another hand has given another name is broken, and no name is printed as it is', async () => {
+    const { start, place, project } = jobScene();
+    for (const [name, given] of [
+      ['one', 'two'],
+      ['three', '\u001b[2Jthree'],
+      ['four', '../four'],
+    ] as const) {
+      const { directory, record } = await start(name);
+      writeFileSync(join(directory, 'job.json'), JSON.stringify({ ...record, name: given }));
+    }
+    const { jobs, broken } = await listJobs(place, project);
+    expect(jobs).toEqual([]);
+    expect(broken.map(({ reason }) => reason).sort()).toEqual([
+      'job.json is that of a job "two"',
+      'job.json: name is no name',
+      'job.json: name is no name',
+    ]);
+  });
+
   it.skipIf(process.getuid?.() === 0)(
     'J11: a job that may not be read is broken, and the others are listed',
     async () => {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
@@ -44,6 +44,21 @@ describe('the next run of a job', () => {
     }
     const held = await reopenJob(place, directory, 'go on', reopenDeps);
     expect([existsSync(half), contentOf(directory, 'runs')]).toEqual([false, '1\n']);
+    held.lock.release();
+  });
+
+  it('rule 8: what another hand has made a link of is replaced, and the file behind it stays', async () => {
+    const { ended, place, reopenDeps, top } = jobScene();
+    const directory = await ended('build');
+    const mine = join(top, 'mine');
+    writeFileSync(mine, 'mine');
+    for (const name of ['status', 'prompt.txt', 'started_at'] as const) {
+      rmSync(jobFile(directory, name), { force: true });
+      symlinkSync(mine, jobFile(directory, name));
+    }
+    const held = await reopenJob(place, directory, 'go on', reopenDeps);
+    expect(readFileSync(mine, 'utf8')).toBe('mine');
+    expect(contentOf(directory, 'prompt.txt')).toBe('go on');
     held.lock.release();
   });
 

@@ -70,6 +70,18 @@ describe('waiting', () => {
     expect(ended.map(({ status }) => status)).toEqual(['done', 'died']);
   });
 
+  it('J6: of no jobs none is waited for, and a wait that was given up before it began ends at once', async () => {
+    const { start, place } = jobScene();
+    expect(await waitForJobs(place, [], { clock: systemClock, any: true, timeoutMs: 60_000 })).toEqual({
+      ended: [],
+      running: [],
+      timedOut: false,
+    });
+    const { directory } = await start('live');
+    const signal = AbortSignal.abort(new Error('given up'));
+    await expect(waitForJobs(place, [directory], { clock: systemClock, signal })).rejects.toThrow('given up');
+  });
+
   it('J6: --any ends with the first one, and a timeout changes nothing', async () => {
     const { start, ended, place } = jobScene();
     const [live, done] = [await start('live'), await ended('done')];
