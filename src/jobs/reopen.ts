@@ -4,7 +4,7 @@
  */
 import { utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { writeFileAtomic } from '../lib/atomic-file.ts';
+import { type StagedFile, stageFile } from '../lib/atomic-file.ts';
 import { hasCode, PiSandboxError } from '../lib/errors.ts';
 import { type FileLock, LockTakenError, takeLock } from '../lib/kernel-lock.ts';
 import { retryUntil } from '../lib/retry.ts';
@@ -20,8 +20,7 @@ import {
   LOCK_FILE,
   readSmall,
   type SmallFile,
-  writeSmall,
-  writeText,
+  textBytes,
 } from './files.ts';
 import type { HeldJob } from './held-job.ts';
 import type { JobDirectory, JobsPlace } from './places.ts';
@@ -151,7 +150,10 @@ async function readUndamaged(directory: JobDirectory, name: SmallFile): Promise<
   }
 }
 
-/** `exit_code` goes first: from then on it is the new run whose lock is held. */
+/**
+ * The new run is on the disk before anything of the one before goes: where there is no room for it, nothing is lost (J11).
+ * Then `exit_code` goes first: from then on it is the new run whose lock is held.
+ */
 async function beginRun(
   directory: JobDirectory,
   record: JobRecord,
@@ -159,13 +161,22 @@ async function beginRun(
   { clock }: ReopenDeps,
 ): Promise<void> {
   const before = Number((await readUndamaged(directory, 'runs')) ?? '0');
-  for (const name of CLEARED_BY_A_RUN) await clearFile(directory, name);
   await clearHalfWritten(directory);
-  await writeSmall(directory, 'status', 'starting');
-  await Promise.all([
-    writeFileAtomic(`${directory}/${RECORD_FILE}`, recordText(record), { follow: false }),
-    writeText(directory, 'prompt.txt', prompt),
-    writeSmall(directory, 'runs', String(Number.isSafeInteger(before) && before > 0 ? before + 1 : 1)),
-    writeSmall(directory, 'started_at', clock.now().toISOString()),
-  ]);
+  const staged: StagedFile[] = [];
+  try {
+    for (const [name, content] of [
+      ['status', 'starting\n'],
+      [RECORD_FILE, recordText(record)],
+      ['prompt.txt', textBytes('prompt.txt', prompt)],
+      ['runs', `${Number.isSafeInteger(before) && before > 0 ? before + 1 : 1}\n`],
+      ['started_at', `${clock.now().toISOString()}\n`],
+    ] as const) {
+      staged.push(await stageFile(`${directory}/${name}`, content));
+    }
+    for (const name of CLEARED_BY_A_RUN) await clearFile(directory, name);
+    for (const file of staged) await file.commit();
+  } catch (error) {
+    await Promise.all(staged.map((file) => file.discard()));
+    throw error;
+  }
 }

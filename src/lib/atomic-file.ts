@@ -67,6 +67,40 @@ export async function writeFileAtomic(
   }
 }
 
+/** A new content that is on the disk and has not taken its place yet. */
+export interface StagedFile {
+  /** Needs no room any more. @throws FileError */
+  commit(): Promise<void>;
+  /** Never throws. */
+  discard(): Promise<void>;
+}
+
+/**
+ * The first half of {@link writeFileAtomic}, without following anything: for what is to be known to find room before
+ * something else is given up for it.
+ *
+ * @throws FileError
+ */
+export async function stageFile(path: string, data: string | Uint8Array): Promise<StagedFile> {
+  const temporary = join(dirname(path), temporaryName());
+  try {
+    await writeTemporary(temporary, data, 0o600);
+  } catch (error) {
+    throw new FileError('write', path, error);
+  }
+  return {
+    async commit() {
+      try {
+        await rename(temporary, path);
+        await syncDirectory(dirname(path));
+      } catch (error) {
+        throw new FileError('write', path, error);
+      }
+    },
+    discard: () => unlink(temporary).catch(() => undefined),
+  };
+}
+
 /** Follows the links of the last component only; the directories before it are the kernel's business. */
 async function behindLinks(path: string): Promise<string> {
   let target = path;

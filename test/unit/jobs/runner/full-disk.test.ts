@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readJob, runJob } from '../../../../src/jobs/index.ts';
+import { readJob, reopenJob, runJob } from '../../../../src/jobs/index.ts';
+import { systemClock } from '../../../../src/lib/clock.ts';
 import { watchUntil } from '../../../setup/job-socket.ts';
 import { fileOf, jobWorld } from '../../../setup/job-world.ts';
 import { smallDisk } from '../../lib/temporary.ts';
@@ -40,6 +41,31 @@ describe('a disk that is full (J11)', () => {
       reason: expect.stringMatching(/^not-written: cannot write .*output\.txt: no space left/),
     });
     expect(await readJob(held.directory)).toMatchObject({ status: 'failed' });
+    await world.stop();
+  });
+
+  it('J11: a next run that finds no room leaves the one before as it was', async (context) => {
+    const disk = smallDisk(512);
+    if ('skip' in disk) return context.skip(disk.skip);
+    const world = await jobWorld({ state: disk.path });
+    world.model.say('first', 'the first result');
+    const held = await world.hold('build', 'first');
+    expect(await runJob(held, world.options)).toMatchObject({ status: 'done' });
+    const filler = join(disk.path, 'filler');
+    expect(() => writeFileSync(filler, Buffer.alloc(1_024 * 1_024))).toThrow('ENOSPC');
+    const files = readdirSync(held.directory).sort();
+    const deps = {
+      clock: systemClock,
+      identity: { pid: process.pid, host: 'test' },
+      sessionLocks: join(world.directory, 'locks'),
+      endOldProcesses: async () => {},
+    };
+    const again = reopenJob(held.place, held.directory, 'again '.repeat(20_000), deps);
+    await expect(again).rejects.toHaveProperty('code', 'ENOSPC');
+    expect(readdirSync(held.directory).sort()).toEqual(files);
+    expect(await readJob(held.directory)).toMatchObject({ status: 'done' });
+    expect(fileOf(held.directory, 'output.txt')).toBe('the first result');
+    expect(fileOf(held.directory, 'prompt.txt')).toBe('first');
     await world.stop();
   });
 
