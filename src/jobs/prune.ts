@@ -1,5 +1,5 @@
 /** Removing jobs that ended longer ago than they are kept, and what killed starts and removals have left (J14). */
-import type { Dirent } from 'node:fs';
+import { type Dirent, statSync } from 'node:fs';
 import { entriesOf, removeEmptyChild, statChild, unlinkChild } from '../lib/directory-entries.ts';
 import { type DirectoryHandle, openChildDirectory, openDirectory } from '../lib/directory-handle.ts';
 import { hasCode, messageOf, PiSandboxError } from '../lib/errors.ts';
@@ -8,7 +8,7 @@ import { isSessionOpen } from '../pi/index.ts';
 import { conversationTarget, isOwnConversation } from './conversation.ts';
 import { logDeletion } from './deletion-log.ts';
 import { below } from './family.ts';
-import { JOB_FILES, LOCK_FILE } from './files.ts';
+import { JOB_FILES, jobFile, LOCK_FILE } from './files.ts';
 import { GONE_PREFIX, isLeftover, listJobs } from './list.ts';
 import { type JobDirectory, type JobsPlace, jobsDirectory } from './places.ts';
 import type { JobProject } from './project.ts';
@@ -65,7 +65,8 @@ export async function pruneJobs(
       }
     }
     const leftovers = await pruneLeftovers(place, project, options);
-    return { removed, failed, kept: now.length - removed.length, leftovers };
+    failed.push(...leftovers.failed);
+    return { removed, failed, kept: now.length - removed.length, leftovers: leftovers.count };
   });
 }
 
@@ -73,26 +74,45 @@ export async function pruneJobs(
 function due(jobs: readonly JobView[], { olderThanMs, clock }: PruneOptions): JobView[] {
   if (olderThanMs === undefined) return [];
   const before = clock.now().getTime() - olderThanMs;
-  const isOld = ({ status, endedAt, startedAt, record }: JobView): boolean =>
-    !isLive(status) && Date.parse(endedAt ?? startedAt ?? record.createdAt) <= before;
+  const isOld = (job: JobView): boolean => !isLive(job.status) && endOf(job) <= before;
   return jobs.filter((job) => isOld(job) && !below(jobs, job.directory).some(({ status }) => isLive(status)));
 }
 
-/** How many went. */
-async function pruneLeftovers(place: JobsPlace, project: JobProject, deps: PruneOptions): Promise<number> {
+/** Nobody has written when a job died: it was after the last thing that it told. */
+function endOf({ directory, status, endedAt, startedAt, record }: JobView): number {
+  const end = Date.parse(endedAt ?? startedAt ?? record.createdAt);
+  if (status !== 'died') return end;
+  const told = (['progress.log', 'status'] as const).map(
+    (name) => statSync(jobFile(directory, name), { throwIfNoEntry: false })?.mtimeMs ?? 0,
+  );
+  return Math.max(end, ...told);
+}
+
+/** How many went, and which one could not. */
+async function pruneLeftovers(
+  place: JobsPlace,
+  project: JobProject,
+  deps: PruneOptions,
+): Promise<{ count: number; failed: { job: JobDirectory; reason: string }[] }> {
   let jobs: DirectoryHandle;
   try {
     jobs = openDirectory(jobsDirectory(place, project.folder));
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return 0;
+    if (hasCode(error, 'ENOENT')) return { count: 0, failed: [] };
     throw error;
   }
   let count = 0;
+  const failed: { job: JobDirectory; reason: string }[] = [];
   try {
-    for (const entry of [...entriesOf(jobs)].filter(isOldEntry)) {
-      if (await pruneLeftover(place, jobs, entry.name, deps)) count++;
+    for (const { name } of [...entriesOf(jobs)].filter(isOldEntry)) {
+      try {
+        if (await pruneLeftover(place, jobs, name, deps)) count++;
+      } catch (error) {
+        if (!(error instanceof PiSandboxError)) throw error;
+        failed.push({ job: `${jobs.path}/${name}`, reason: messageOf(error) });
+      }
     }
-    return count;
+    return { count, failed };
   } finally {
     jobs.close();
   }

@@ -102,7 +102,7 @@ export async function removeJob(
     const endedAt = view?.endedAt;
     await logDeletion(place, { event: 'removing', job: directory, project, why, endedAt, conversation }, now);
     // Nobody listens on it while this process has the lock (J9).
-    rmSync(socketFile(place, directory), { force: true });
+    clearSocket(socketFile(place, directory));
     let freed: number | undefined;
     const { bytes, entries, obstacle } = await deleteJob(directory, deps, () => {
       if (conversation !== undefined) freed = deleteConversation(conversation);
@@ -120,6 +120,14 @@ export async function removeJob(
     return { directory, bytes: total, conversation: freed === undefined ? null : (conversation ?? null) };
   } finally {
     lock.release();
+  }
+}
+
+function clearSocket(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch (error) {
+    throw new FileError('remove', path, error);
   }
 }
 

@@ -22,6 +22,8 @@ import {
   removeJob,
   removing,
   reopenJob,
+  socketDirectory,
+  socketName,
 } from '../../../../src/jobs/index.ts';
 import { type JobScene, jobScene } from './scene.ts';
 
@@ -123,6 +125,32 @@ describe('removing jobs', () => {
     for (const name of [`.new-${id}`, '.new-strange']) utimesSync(join(jobs, name), old, old);
     expect((await prune(scene, undefined)).leftovers).toBe(2);
     expect(readdirSync(jobs).sort()).toEqual([`.new-b${id}`, '.new-strange', 'good']);
+  });
+
+  it('J14: a job that died ended after the last thing that it told, not when it was started', async () => {
+    const scene = jobScene();
+    const { directory, lock } = await scene.start('long');
+    lock.release();
+    writeFileSync(join(directory, 'started_at'), `${new Date(Date.now() - 40 * DAY).toISOString()}\n`);
+    expect(await readJob(directory)).toMatchObject({ status: 'died' });
+    expect((await prune(scene, 30 * DAY)).removed).toEqual([]);
+    const old = new Date(Date.now() - 31 * DAY);
+    utimesSync(join(directory, 'status'), old, old);
+    expect((await prune(scene, 30 * DAY)).removed).toHaveLength(1);
+  });
+
+  it('rule 5: what cannot be pruned is named, and what comes after it goes all the same', async () => {
+    const scene = jobScene();
+    const blocked = await scene.ended('blocked', { at: new Date(0) });
+    await scene.ended('free', { at: new Date(0) });
+    mkdirSync(join(socketDirectory(scene.place), socketName(blocked)), { recursive: true });
+    const jobs = jobsDirectory(scene.place, scene.project.folder);
+    const [stuck, left] = [`.gone-${'a'.repeat(32)}`, `.gone-${'b'.repeat(32)}`];
+    for (const name of [stuck, left]) mkdirSync(join(jobs, name));
+    symlinkSync('/etc/passwd', join(jobs, stuck, 'lock'));
+    const { removed, failed, leftovers } = await prune(scene, DAY);
+    expect([removed.map(({ job }) => job.record.name), leftovers]).toEqual([['free'], 1]);
+    expect(failed.map(({ job }) => job).sort()).toEqual([join(jobs, stuck), blocked]);
   });
 
   it('J11: a job whose record cannot be read is never pruned', async () => {
