@@ -6,7 +6,7 @@ import type { BenchWorld } from './world.ts';
 /** One side of a comparison: the measured work, and what undoes it, which is not measured. */
 export interface Side {
   readonly name: string;
-  /** @returns milliseconds */
+  /** @returns milliseconds; KiB where the row says so */
   measure(): Promise<number>;
   reset?(): Promise<void>;
 }

@@ -8,6 +8,7 @@ import { type RowMaker, runPairs } from '../bench/row.ts';
 import { devcontainer } from '../bench/rows/devcontainer.ts';
 import { help } from '../bench/rows/help.ts';
 import { listing, migration } from '../bench/rows/history.ts';
+import { listJobs, manyJobs, oneJob, runnerMemory } from '../bench/rows/jobs.ts';
 import { coldStart, warmStart } from '../bench/rows/start.ts';
 import { acquire, prune } from '../bench/rows/work.ts';
 import { openWorld } from '../bench/world.ts';
@@ -19,6 +20,10 @@ const MAKERS: Record<string, RowMaker> = {
   B4: help,
   B9: listing,
   B10: migration,
+  B11: oneJob,
+  B12: manyJobs,
+  B13: runnerMemory,
+  B14: listJobs,
   B15: acquire,
   B16: prune,
 };

@@ -3,7 +3,17 @@ import { existsSync, readdirSync, utimesSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expectThat } from '../commands.ts';
-import { jobsOf, lossesOf, outsideOf, type Promised, restOf, statusOf, textOf, written } from './checker.ts';
+import {
+  jobsOf,
+  lossesOf,
+  outsideOf,
+  type Promised,
+  restOf,
+  sessionIn,
+  statusOf,
+  textOf,
+  written,
+} from './checker.ts';
 import { isOurs, processesOf } from './processes.ts';
 import type { Called, JobScene } from './scene.ts';
 import type { JobsWorld } from './world.ts';
@@ -49,6 +59,7 @@ export function watch(world: JobsWorld, scene: JobScene): Watched {
       // Of a job that was removed nothing needs to be there.
       for (const path of before.keys()) if (!existsSync(path)) before.delete(path);
       before = new Map([...written(scene), ...before]);
+      for (const path of goingConversations(scene)) before.delete(path);
       await listIsTrue(scene, damaged);
       for (const name of jobsOf(scene)) await nextRunWorks(scene, name, damaged.includes(name));
       await listIsTrue(scene, damaged);
@@ -83,6 +94,12 @@ async function quiet(scene: JobScene): Promise<void> {
     await sleep(50);
     running = processesOf(state).filter(isOurs);
   }
+}
+
+/** Of jobs whose removal was cut short: the next prune goes on with it. */
+function goingConversations({ jobs }: JobScene): string[] {
+  const gone = existsSync(jobs) ? readdirSync(jobs).filter((name) => name.startsWith('.gone-')) : [];
+  return gone.map((name) => String(sessionIn(textOf(join(jobs, name, 'job.json')) ?? '')));
 }
 
 interface Listing {

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { builtProgram } from '../../setup/built-program.ts';
+import { ENDED, writeEndedJob } from '../../setup/ended-job.ts';
 import type { FaultPlan } from '../history/broken-fs.ts';
 import type { Broken } from './broken-program.ts';
 import { endEverything } from './processes.ts';
@@ -13,9 +14,8 @@ import type { JobsWorld } from './world.ts';
 
 /** A command that takes longer hangs. */
 const PATIENCE_MS = 60_000;
-/** Of a job that ended long ago: its words, and what it has said. */
-export const OLD = { name: 'old', prompt: 'the first prompt', output: 'the first output' };
-const OLD_TIME = '2026-01-02T03:04:05.678Z';
+/** The job that ended long ago. */
+export const OLD = { name: 'old', ...ENDED };
 
 export interface Called {
   readonly code: number | null;
@@ -156,41 +156,4 @@ function brokenEnvironment({ program, plan }: Fault, counts: string): NodeJS.Pro
   const broken: Broken = { program: `${program}.mjs`, plan, counts };
   const { broken: preload } = builtPrograms();
   return { NODE_OPTIONS: `--import=${pathToFileURL(preload)}`, JOB_FAULT: JSON.stringify(broken) };
-}
-
-/** As docs/jobs.md says it of the disk. */
-function writeEndedJob(directory: string, project: string, conversations: string): void {
-  const name = directory.slice(directory.lastIndexOf('/') + 1);
-  const session = join(conversations, `${name}.jsonl`);
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  mkdirSync(conversations, { recursive: true, mode: 0o700 });
-  const record = {
-    ...{ version: 1, name, project, realProject: project, cwd: project, realCwd: project, profile: null },
-    ...{ piArgs: [], parentJob: null, depth: 0, maxDepth: 2, runMode: 'background', timeoutSeconds: 60 },
-    ...{ startedBySession: null, startedByRun: null, notifiedAt: null, createdAt: OLD_TIME, session },
-    ...{ ask: false, maxCost: null, maxTokens: null },
-  };
-  const tokens = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0, total: 2 };
-  const files = {
-    'job.json': JSON.stringify(record),
-    'prompt.txt': OLD.prompt,
-    'append-prompt.md': 'You are an agent.\n',
-    status: 'done\n',
-    lock: '',
-    started_at: `${OLD_TIME}\n`,
-    ended_at: `${OLD_TIME}\n`,
-    runs: '1\n',
-    exit_code: '0\n',
-    'output.txt': OLD.output,
-    model: 'fake/fake-1\n',
-    reason: 'done\n',
-    'progress.log': `${OLD_TIME} run 1 begins: ${OLD.prompt}\n${OLD_TIME} run ends: done\n`,
-    'usage.json': JSON.stringify({ version: 1, tokens, cost: 0 }),
-  };
-  for (const [file, content] of Object.entries(files)) {
-    writeFileSync(join(directory, file), content, { mode: 0o600 });
-  }
-  const id = `0000000${name.length}-0000-4000-8000-000000000000`;
-  const lines = [{ type: 'session', version: 3, id, timestamp: OLD_TIME, cwd: project }];
-  writeFileSync(session, lines.map((line) => `${JSON.stringify(line)}\n`).join(''), { mode: 0o600 });
 }
