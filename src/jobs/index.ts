@@ -3,6 +3,7 @@ export * from './control/protocol.ts';
 export * from './control/socket-path.ts';
 export { conversationTarget } from './conversation.ts';
 export { createJob, type JobDeps, type JobSettings, type JobSpec } from './create.ts';
+export { endDeadJob } from './dead-job.ts';
 export * from './errors.ts';
 export { below, type JobTree, treesOf } from './family.ts';
 export * from './files.ts';

@@ -17,6 +17,7 @@ import { type Deletion, deleteContent } from '../work/index.ts';
 import { socketFile } from './control/socket-path.ts';
 import { conversationTarget, isOwnConversation } from './conversation.ts';
 import type { JobDeps } from './create.ts';
+import { endLeftBehind } from './dead-job.ts';
 import { logDeletion, type RemovalReason } from './deletion-log.ts';
 import { BrokenJobError, ChildRunningError, ConversationOpenError } from './errors.ts';
 import { below } from './family.ts';
@@ -94,6 +95,7 @@ export async function removeJob(
     if (facts.kind !== 'job') throw new BrokenJobError(directory, `its ${RECORD_FILE} cannot be read`);
     const { record } = facts;
     const conversation = isOwnConversation(place, record) ? record.session : undefined;
+    await endLeftBehind(directory, deps);
     refuseOpen(record, deps.sessionLocks);
     const view = jobs.find((job) => job.directory === directory);
     if (why === 'age') await refuseRunSince(directory, view);

@@ -1,4 +1,11 @@
-import { below, isLive, JobNotRunningError, listJobs } from '../../jobs/index.ts';
+import {
+  below,
+  endDeadJob,
+  isLive,
+  type JobDirectory,
+  JobNotRunningError,
+  listJobs,
+} from '../../jobs/index.ts';
 import { messageOf, PiSandboxError, UsageError } from '../../lib/errors.ts';
 import { jsonText } from '../../lib/json-text.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
@@ -35,8 +42,7 @@ export async function stop(
     });
   const stopped = tree ? await stopBelow(context, op, directory) : [];
   try {
-    const { status = 'ended' } = await ask(context, directory, name, { op });
-    stopped.push({ name, status, reason: null });
+    stopped.push(await stopOne(context, op, directory, name));
   } catch (error) {
     // A job that has ended may have had children that go on: with them ended, all is as it was wanted.
     if (stopped.length === 0 || !(error instanceof JobNotRunningError)) throw error;
@@ -47,6 +53,30 @@ export async function stop(
     else process.stderr.write(`multi-agent: ${safeForTerminal(reason ?? job)}\n`);
   }
   return stopped.some(({ status }) => status === null) ? 1 : 0;
+}
+
+/**
+ * One that has died has no runner to be asked, and may have left processes: a kill ends those.
+ *
+ * @throws JobNotRunningError when there is nothing to be ended
+ */
+async function stopOne(
+  context: JobContext,
+  op: 'abort' | 'kill',
+  directory: JobDirectory,
+  name: string,
+): Promise<Stopped> {
+  try {
+    const { status = 'ended' } = await ask(context, directory, name, { op });
+    return { name, status, reason: null };
+  } catch (error) {
+    if (op === 'abort' || !(error instanceof JobNotRunningError)) throw error;
+    const { ended, survivors } = await endDeadJob(directory, context.deps);
+    if (survivors.length > 0)
+      return { name, status: null, reason: `job "${name}" has died, and processes of it cannot be ended` };
+    if (ended === 0) throw error;
+    return { name, status: 'died', reason: 'what it had left running is ended' };
+  }
 }
 
 /** Whether the calling agent is among those below a job: it would end itself before the others. */
@@ -63,14 +93,16 @@ async function stopBelow(context: JobContext, op: 'abort' | 'kill', directory: s
   const tried = new Set<string>();
   for (let pass = 1; pass <= MOST_PASSES; pass++) {
     const { jobs } = await listJobs(context.place, context.project);
-    const running = below(jobs, directory).filter((job) => isLive(job.status) && !tried.has(job.directory));
+    const running = below(jobs, directory).filter(
+      ({ status, directory: job }) =>
+        (isLive(status) || (op === 'kill' && status === 'died')) && !tried.has(job),
+    );
     if (running.length === 0) break;
     for (const job of running) {
       tried.add(job.directory);
       const { name } = job.record;
       try {
-        const { status = 'ended' } = await ask(context, job.directory, name, { op });
-        stopped.push({ name, status, reason: null });
+        stopped.push(await stopOne(context, op, job.directory, name));
       } catch (error) {
         if (!(error instanceof PiSandboxError)) throw error;
         // Its own end came first.

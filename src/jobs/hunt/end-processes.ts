@@ -40,13 +40,13 @@ export async function endJobProcesses(job: JobDirectory, options: HuntOptions): 
     for (const { pid, started } of found) met.set(pid, started);
     return found;
   };
-  if (graceMs > 0) await askToEnd(find, table, clock, graceMs);
+  if (graceMs > 0) await askToEnd(find, table, clock, graceMs, signalled);
   const deadline = clock.monotonic() + HUNT_MS;
   for (let pause = PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     const found = freeze(find, table);
     if (found.length === 0) return { ended: signalled.size, survivors: [] };
     for (const process of found) {
-      if (signal(table, process, 'SIGKILL')) signalled.add(`${process.pid} ${process.started}`);
+      if (signal(table, process, 'SIGKILL')) signalled.add(keyOf(process));
     }
     await clock.sleep(pause);
     if (clock.monotonic() >= deadline)
@@ -69,13 +69,18 @@ function freeze(find: () => ProcessFacts[], table: ProcessTable): ProcessFacts[]
 }
 const MAX_ROUNDS = 50;
 
+function keyOf({ pid, started }: ProcessFacts): string {
+  return `${pid} ${started}`;
+}
+
 async function askToEnd(
   find: () => ProcessFacts[],
   table: ProcessTable,
   clock: Clock,
   graceMs: number,
+  signalled: Set<string>,
 ): Promise<void> {
-  for (const process of find()) signal(table, process, 'SIGTERM');
+  for (const process of find()) if (signal(table, process, 'SIGTERM')) signalled.add(keyOf(process));
   const deadline = clock.monotonic() + graceMs;
   for (let pause = PAUSE_MS; find().length > 0 && clock.monotonic() < deadline; ) {
     await clock.sleep(pause);

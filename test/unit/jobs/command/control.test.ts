@@ -39,6 +39,25 @@ describe('multi-agent steer, abort, kill and answer', { timeout: 60_000 }, () =>
     expect(readFileSync(join(jobDirectory('one'), 'progress.log'), 'utf8')).toBe(before);
   });
 
+  it('J4: kill and rm end what a job has left whose runner was killed', async () => {
+    const scene = await commandScene();
+    const { call, model, jobDirectory } = scene;
+    for (const name of ['one', 'two']) {
+      model.callBash(`leave ${name}`, '(setsid sleep 12347 &) ; sleep 60; true', 'never');
+      await call('start', '--name', name, `leave ${name}`);
+      await expect
+        .poll(async () => processesOf(jobDirectory(name)).length, { timeout: 20_000 })
+        .toBeGreaterThanOrEqual(4);
+      process.kill(runnerOf(jobDirectory(name)), 'SIGKILL');
+      await expect.poll(() => processesOf(jobDirectory(name)).length, { timeout: 20_000 }).toBe(1);
+    }
+    expect(await call('kill', 'one')).toEqual({ code: 0, stdout: 'one died\n', stderr: '' });
+    expect(processesOf(jobDirectory('one'))).toEqual([]);
+    expect(await call('kill', 'one')).toMatchObject({ code: 1, stderr: expect.stringContaining('has died') });
+    expect(await call('rm', 'two')).toMatchObject({ code: 0 });
+    expect(processesOf(jobDirectory('two'))).toEqual([]);
+  });
+
   it('J6: a text is read after the current tool, or when the agent is done with what it does', async () => {
     const { model, call } = await commandScene();
     model.callBash('work a while', 'sleep 2', 'Worked.');
@@ -209,13 +228,23 @@ describe('multi-agent steer, abort, kill and answer', { timeout: 60_000 }, () =>
 
 /** The process that has the job's directory as its argument. */
 function runnerOf(directory: string): number {
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+  const [pid] = pidsWhere('cmdline', directory);
+  if (pid === undefined) throw new Error(`nothing runs ${directory}`);
+  return pid;
+}
+
+function processesOf(directory: string): number[] {
+  return pidsWhere('environ', `MULTI_AGENT_JOB=${directory}`);
+}
+
+function pidsWhere(file: 'environ' | 'cmdline', word: string): number[] {
+  return readdirSync('/proc').flatMap((pid) => {
+    if (!/^\d+$/.test(pid)) return [];
     try {
-      const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-      if (words.includes(directory)) return Number(pid);
+      return readFileSync(`/proc/${pid}/${file}`, 'utf8').split('\0').includes(word) ? [Number(pid)] : [];
     } catch {
       // It has ended.
+      return [];
     }
-  }
-  throw new Error(`nothing runs ${directory}`);
+  });
 }
