@@ -30,19 +30,21 @@ export async function nestedUsage(
   const mine = asked.filter(({ record }) => record.startedBySession === caller.session);
   if (mine.length === 0) return { usage: undefined, charged: {} };
   const { jobs } = await listJobs(place, project);
-  const all = new Set(
-    mine.flatMap(({ directory }) => [directory, ...below(jobs, directory).map((job) => job.directory)]),
+  const all = new Map(
+    mine.flatMap((job) => [job, ...below(jobs, job.directory)]).map((job) => [job.directory, job]),
   );
   let sum = NO_USAGE;
   const charged: Record<string, WrittenUsage> = {};
-  for (const directory of all) {
+  for (const [directory, { record }] of all) {
+    // Another job may have the name of one that was removed.
+    const key = `${directory} ${record.createdAt}`;
     const now = await readUsage(directory);
     if (now === undefined) continue;
-    const more = usageSince(told.charged(directory), now);
+    const more = usageSince(told.charged(key), now);
     if (more.tokens.total === 0 && more.cost === 0) continue;
     sum = addUsage(sum, more);
-    told.charge(directory, now);
-    charged[directory] = writtenUsage(now);
+    told.charge(key, now);
+    charged[key] = writtenUsage(now);
   }
   return { usage: Object.keys(charged).length === 0 ? undefined : modelUsage(sum), charged };
 }

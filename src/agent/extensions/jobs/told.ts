@@ -12,7 +12,7 @@ export const TOOL_NAME = 'multi_agent';
 export interface ToldDetails {
   /** One for each end of a run: see {@link endKey}. */
   readonly told?: readonly string[];
-  /** What was reported as nested usage so far, by job directory. */
+  /** What was reported as nested usage so far, by job: its directory, and when it was made. */
   readonly charged?: Readonly<Record<string, WrittenUsage>>;
 }
 
@@ -25,8 +25,8 @@ export interface Told {
   /** True the first time. */
   first(key: string): boolean;
   has(key: string): boolean;
-  charged(directory: string): Usage;
-  charge(directory: string, usage: Usage): void;
+  charged(job: string): Usage;
+  charge(job: string, usage: Usage): void;
 }
 
 /** @param entries of the Session, in which an earlier pi may have told something */
@@ -45,9 +45,9 @@ export function recallTold(entries: readonly SessionEntry[]): Told {
     if (Array.isArray(told)) for (const key of told) if (typeof key === 'string') ends.add(key);
     const charged: unknown = Reflect.get(details, 'charged');
     if (typeof charged !== 'object' || charged === null) return;
-    for (const [directory, value] of Object.entries(charged)) {
+    for (const [job, value] of Object.entries(charged)) {
       const usage = parseUsage(value);
-      if (usage !== undefined) charges.set(directory, usage);
+      if (usage !== undefined) charges.set(job, usage);
     }
   }
 
@@ -58,7 +58,7 @@ export function recallTold(entries: readonly SessionEntry[]): Told {
       return true;
     },
     has: (key) => ends.has(key),
-    charged: (directory) => charges.get(directory) ?? NO_USAGE,
-    charge: (directory, usage) => void charges.set(directory, usage),
+    charged: (job) => charges.get(job) ?? NO_USAGE,
+    charge: (job, usage) => void charges.set(job, usage),
   };
 }
