@@ -32,25 +32,32 @@ export async function openFeed(
   const closed = new AbortController();
   const shown = new Map<string, Shown>();
   let listing = false;
+  let changed = false;
 
+  /** One at a time; any number of changes meanwhile are one more. */
   async function list(): Promise<void> {
-    // One at a time; a change meanwhile is seen by the next one.
-    if (listing || closed.signal.aborted) return;
+    changed = true;
+    if (listing) return;
     listing = true;
     try {
-      const { jobs } = await listJobs(place, caller.project);
-      const newest = new Map(jobs.slice(0, MOST_JOBS).map((job) => [job.record.name, job]));
-      for (const name of shown.keys()) if (!newest.has(name)) shown.delete(name);
-      for (const [name, job] of newest) {
-        const before = shown.get(name)?.job;
-        // Another run, or another job of the name.
-        if (before?.startedAt !== job.startedAt || before?.record.createdAt !== job.record.createdAt)
-          add(job);
+      while (changed && !closed.signal.aborted) {
+        changed = false;
+        show((await listJobs(place, caller.project)).jobs.slice(0, MOST_JOBS));
       }
     } finally {
       listing = false;
     }
     onChange();
+  }
+
+  function show(jobs: readonly JobView[]): void {
+    const newest = new Map(jobs.map((job) => [job.record.name, job]));
+    for (const name of shown.keys()) if (!newest.has(name)) shown.delete(name);
+    for (const [name, job] of newest) {
+      const before = shown.get(name)?.job;
+      // Another run, or another job of the name.
+      if (before?.startedAt !== job.startedAt || before?.record.createdAt !== job.record.createdAt) add(job);
+    }
   }
 
   function add(job: JobView): void {
