@@ -122,7 +122,7 @@ function waiting(queue: string): string[] {
     .sort();
   return tickets.filter((name) => {
     const path = join(queue, name);
-    if (isHeld(path)) return true;
+    if (isWaitedWith(path)) return true;
     try {
       unlinkSync(path);
     } catch {
@@ -130,6 +130,16 @@ function waiting(queue: string): string[] {
     }
     return false;
   });
+}
+
+/** A link or a directory is no ticket, whoever put it there (rule 8). @throws FileError what the system refuses */
+function isWaitedWith(path: string): boolean {
+  try {
+    return isHeld(path);
+  } catch (error) {
+    if (error instanceof FileError && error.code === undefined) return false;
+    throw error;
+  }
 }
 
 /** Locked before it has its name: a ticket that nobody holds is a dead one's. */

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -137,6 +137,18 @@ describe('slots (J8)', () => {
 
   it.each(['0', '-1', '1.5', 'many', '100000'])('J8: MULTI_AGENT_MAX_RUNNING=%s is refused', (text) => {
     expect(() => mostRunning({ MULTI_AGENT_MAX_RUNNING: text })).toThrow(UsageError);
+  });
+
+  it('rule 8: what has a ticket’s name and is none holds nobody up', async () => {
+    const directory = join(temporaryDirectory(), 'slots');
+    mkdirSync(join(directory, 'queue/000000000000001-a.ticket'), { recursive: true });
+    symlinkSync('/dev/null', join(directory, 'queue/000000000000002-b.ticket'));
+    const first = await take(directory, 1).slot;
+    const second = take(directory, 1);
+    expect(await settled(second)).toBe(false);
+    expect(second.positions).toEqual([1]);
+    first.release();
+    (await second.slot).release();
   });
 
   it('J8: there are 8 where nothing is said', () => {
