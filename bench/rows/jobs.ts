@@ -99,8 +99,8 @@ export const oneJob: RowMaker = async (world) => {
 export const manyJobs: RowMaker = async (world) => {
   const place = makePlace(world, 'many-jobs');
   const names = Array.from({ length: CROWD }, (_, number) => `j${number}`);
-  const all = async (commands: readonly Command[]): Promise<void> => {
-    await Promise.all(commands.map((command) => run(command, world.signal)));
+  const all = async (commands: readonly Command[], expected: string): Promise<void> => {
+    await Promise.all(commands.map((command) => timeOfAnswer(command, expected, world.signal)));
   };
   return [
     {
@@ -111,15 +111,25 @@ export const manyJobs: RowMaker = async (world) => {
         name: `${CROWD} times multi-agent start, then wait`,
         measure: () =>
           timed(async () => {
-            await all(names.map((name) => place.agent('start', '--name', name, PROMPT)));
-            // Its exit code tells of any that is not done.
-            await run(place.agent('wait', ...names), world.signal);
+            await all(
+              names.map((name) => place.agent('start', '--name', name, PROMPT)),
+              'name: ',
+            );
+            const { output } = await run(place.agent('wait', ...names), world.signal);
+            const done = output.split('\n').filter((line) => line.endsWith(' done')).length;
+            if (done !== CROWD) throw new Error(`${done} of ${CROWD} jobs are done: ${output}`);
           }),
         reset: async () => removeJobs(place),
       },
       baseline: {
         name: `${CROWD} times pi -p`,
-        measure: () => timed(() => all(names.map(() => place.pi('-p', PROMPT)))),
+        measure: () =>
+          timed(() =>
+            all(
+              names.map(() => place.pi('-p', PROMPT)),
+              ANSWER,
+            ),
+          ),
       },
     },
   ];

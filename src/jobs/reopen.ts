@@ -111,10 +111,9 @@ export async function takeJobLock(
  */
 async function freeConversation(directory: JobDirectory, record: JobRecord, deps: ReopenDeps): Promise<void> {
   const { endOldProcesses, oldPiMs = OLD_PI_MS } = deps;
-  const died = (await readUndamaged(directory, 'exit_code')) === undefined;
   const first = await takeConversation(record, deps, oldPiMs);
-  // Without the lock extension a pi holds nothing, and its tools never do.
-  if (died || !('lock' in first)) await endOldProcesses(directory);
+  // Without the lock extension a pi holds nothing, and its tools never do; nor did every run find all that it left (J11).
+  await endOldProcesses(directory);
   const second = 'lock' in first ? first : await takeConversation(record, deps, ENDED_PI_MS);
   if (!('lock' in second)) throw new ConversationOpenError(record.name, second.takenBy);
   second.lock.release();

@@ -1,6 +1,8 @@
 /** The processes of this machine (or container), as `/proc` tells of them; elsewhere as `ps` does, with less. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { hasCode } from '../../lib/errors.ts';
+import { FileError } from '../../lib/file-error.ts';
 
 /** A process id alone may be another's a moment later; with the time of its start it is one process. */
 export interface ProcessFacts {
@@ -10,6 +12,7 @@ export interface ProcessFacts {
   readonly started: string;
 }
 
+/** Each throws FileError where the system keeps it from looking, which is not that nothing is there. */
 export interface ProcessTable {
   /** All that live; what has ended and is not yet reaped is left out. */
   list(): ProcessFacts[];
@@ -48,12 +51,16 @@ function lookAt(pid: number): ProcessFacts | undefined {
   return { pid, parent: Number(parent), started: fields[19] ?? '' };
 }
 
-/** A process may end, or be another user's: then nothing can be told of it. */
+/**
+ * A process may end, or be another user's: then nothing can be told of it. Any other failure, such as a lack of
+ * descriptors, must not make a process seem gone (J11).
+ */
 function read(path: string): string | undefined {
   try {
     return readFileSync(path, 'latin1');
-  } catch {
-    return undefined;
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return undefined;
+    throw new FileError('read', path, error);
   }
 }
 

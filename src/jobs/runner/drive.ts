@@ -165,7 +165,11 @@ function endOf(outcome: TurnOutcome): RunEvent {
 
 async function endTheRest({ tell, failures }: Run, processes: LeftBehind): Promise<void> {
   try {
-    const { survivors } = await processes.end();
+    const { survivors } = await processes.end().catch((error: unknown) => {
+      failures.note(error);
+      // What was short then may be there again.
+      return processes.end();
+    });
     if (survivors.length === 0) return;
     const listed = survivors.slice(0, 20).join(', ');
     await tell({ kind: 'warning', text: `${survivors.length} processes could not be ended: ${listed}` });

@@ -2,7 +2,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { endJobProcesses, type HuntReport } from '../hunt/end-processes.ts';
 import { jobProcesses, type Seen } from '../hunt/find.ts';
-import { processTable } from '../hunt/process-table.ts';
+import { type ProcessFacts, type ProcessTable, processTable } from '../hunt/process-table.ts';
 import type { JobDirectory } from '../places.ts';
 import type { Failures } from './failures.ts';
 
@@ -22,7 +22,7 @@ export interface LeftBehind {
 
 export function watchProcesses(job: JobDirectory, pi: number, clock: Clock, failures: Failures): LeftBehind {
   const table = processTable();
-  const root = table.look(pi);
+  const root = rootOf(table, pi, failures);
   let seen: Seen = new Map(root ? [[pi, root.started]] : []);
   let looked = clock.monotonic();
   let expected = false;
@@ -44,4 +44,14 @@ export function watchProcesses(job: JobDirectory, pi: number, clock: Clock, fail
     },
     end: () => endJobProcesses(job, { clock, table, seen, since }),
   };
+}
+
+/** Undefined when it has ended, or cannot be seen: then the marks of its processes have to do. */
+function rootOf(table: ProcessTable, pi: number, failures: Failures): ProcessFacts | undefined {
+  try {
+    return table.look(pi);
+  } catch (error) {
+    failures.note(error);
+    return undefined;
+  }
 }
