@@ -16,12 +16,14 @@ export default function multiAgent(pi: ExtensionApi): void {
 
   /** Opened when it is first needed: most Sessions start no job, and a start of pi must not wait for it. */
   function jobsOf(context: ExtensionContext): Promise<SessionJobs> {
-    session ??= open(pi, context, voice.warn).catch((error: unknown) => {
-      // The next one who asks tries again.
-      session = undefined;
+    if (session !== undefined) return session;
+    const opening = open(pi, context, voice.warn).catch((error: unknown) => {
+      // The next one who asks tries again, unless another Session is open by then.
+      if (session === opening) session = undefined;
       throw error;
     });
-    return session;
+    session = opening;
+    return opening;
   }
 
   pi.registerTool({
