@@ -7,7 +7,7 @@ import { piCli } from '../../setup/pi.ts';
 
 const LAUNCHER = join(import.meta.dirname, '../../../docker/bin/pi');
 /** How many words the launcher's own extensions take. */
-const OWN = 4;
+const OWN = 8;
 const CLI = 'node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js';
 
 /** The launcher with its fixed paths moved below a temporary directory, and a "node" that prints what it was given. */
@@ -147,13 +147,15 @@ describe('the pi launcher', () => {
     }
   });
 
-  it('S21, W11: always loads the lock extension and the memory, before whatever the user gives', () => {
+  it('S21, W11, J12: always loads the lock extension, the memory and the agents, before whatever the user gives', () => {
     const { cli, given, stderr } = launch(place, ['-e', 'mine.ts', 'hello']);
     expect(cli).toBe(join(place.root, CLI));
-    const [lock, memory] = ['session-lock', 'memory'].map((name) =>
-      join(place.root, `extensions/${name}.mjs`),
-    );
-    expect(given.slice(0, OWN)).toEqual(['-e', lock, '-e', memory]);
+    const extensions = ['session-lock', 'memory', 'multi-agent'];
+    expect(given.slice(0, OWN)).toEqual([
+      ...extensions.flatMap((name) => ['-e', join(place.root, `extensions/${name}.mjs`)]),
+      '--skill',
+      join(place.root, 'skills/multi-agent'),
+    ]);
     expect(given.slice(-3)).toEqual(['-e', 'mine.ts', 'hello']);
     expect(stderr).toBe('');
   });
