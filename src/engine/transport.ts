@@ -57,6 +57,8 @@ export async function createTransport(
   const address = addressOf(endpoint);
   const door = await openModem(endpoint);
   let kind: EngineKind | undefined;
+  /** That it says nothing was found out, by whichever call: all others are over with it. */
+  let mute: EngineConnectionError | undefined;
 
   /** Rejects when the engine has said nothing at all in time: a socket can accept although its daemon hangs. */
   async function answering<T>(first: Promise<T>): Promise<T> {
@@ -68,7 +70,8 @@ export async function createTransport(
     const silence = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
         if (kind !== undefined) return;
-        reject(silent(address, foundBy, answerMs));
+        mute ??= silent(address, foundBy, answerMs);
+        reject(mute);
         door.close();
       }, answerMs);
     });
@@ -89,6 +92,8 @@ export async function createTransport(
   async function open(request: EngineRequest): Promise<IncomingMessage> {
     const limited = withDeadline(request);
     const result = await answering(dial(limited)).catch((error: unknown) => {
+      // Its connection was ended by us: another one would be as mute, and be waited for in vain.
+      if (mute !== undefined) throw mute;
       if (request.method === 'GET' && staleConnection(error)) return dial(limited);
       throw limited.signal?.aborted && !request.signal?.aborted ? tooSlow(address, request) : error;
     });
