@@ -27,6 +27,9 @@ export default defineConfig({
           globalSetup: ['test/setup/e2e-global.ts'],
           testTimeout: 120_000,
           hookTimeout: 300_000,
+          // An engine that several test files use at once now and then refuses something for reasons of its own. The report
+          // names each test that needed its second try.
+          retry: 1,
           maxWorkers: 3,
         },
       },
