@@ -101,6 +101,7 @@ function manifestOf(runId: RunId, request: StartRequest, { clock, identity }: Ru
     ownerSessionId: request.session,
     ownerStartedAt: now,
     ownerContainer: identity.host,
+    adopted: false,
   };
 }
 

@@ -64,12 +64,17 @@ function makeSchema() {
     ownerStartedAt: text,
     /** The sandbox or machine. */
     ownerContainer: text,
+    /** Taken over by `ownerSessionId` while nobody runs it: that one may then change it as its own (R6). */
+    adopted: z.boolean(),
   });
 }
 
 export type Manifest = z.infer<ReturnType<typeof makeSchema>>;
 /** Who owns a run, of its manifest. */
-export type Ownership = Pick<Manifest, 'ownerPid' | 'ownerSessionId' | 'ownerStartedAt' | 'ownerContainer'>;
+export type Ownership = Pick<
+  Manifest,
+  'ownerPid' | 'ownerSessionId' | 'ownerStartedAt' | 'ownerContainer' | 'adopted'
+>;
 
 /** A run's own version is told, and its files are left alone, whatever this version knows (R8). */
 export type FileFacts<T> =

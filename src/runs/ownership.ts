@@ -20,16 +20,17 @@ export function runCaller({ session, parent }: Pick<Caller, 'session' | 'parent'
 /** What decides whose a run is. `held` undefined: the lock could not be asked. */
 export interface OwnershipFacts {
   readonly ownerSessionId: string | null;
+  readonly adopted: boolean;
   readonly terminal: boolean;
   readonly held: boolean | undefined;
 }
 
 export function ownershipFacts(
-  { ownerSessionId }: Pick<Manifest, 'ownerSessionId'>,
+  { ownerSessionId, adopted }: Pick<Manifest, 'ownerSessionId' | 'adopted'>,
   { terminal }: Pick<RunState, 'terminal'>,
   held: boolean | undefined,
 ): OwnershipFacts {
-  return { ownerSessionId, terminal, held };
+  return { ownerSessionId, adopted, terminal, held };
 }
 
 /** A finished run is never an orphan, for nobody need hold it. */
@@ -70,7 +71,8 @@ export function mayMutate(
     throw new RunError('run-is-live', `run ${id} is running (${owner}), so it cannot be cleaned up`, {
       hint: `multi-agent runs cancel ${id}, then clean it up`,
     });
-  if (found === 'orphan' && !caller.force)
+  const isAdopted = facts.adopted && isOwn(facts.ownerSessionId, caller);
+  if (found === 'orphan' && !isAdopted && !caller.force)
     throw new RunError('orphan', `run ${id} has no owner any more (${owner} had it)`, {
       hint: `multi-agent runs take-ownership ${id}${mutation === 'message' ? ' --continue' : ''} makes it yours`,
     });
