@@ -1,5 +1,7 @@
 /** The graph file as it is written (R4): docs/graph.schema.json is made of this schema, and a test holds the two equal. */
+
 import * as z from 'zod/mini';
+import en from 'zod/v4/locales/en.js';
 import { LIMITS } from '../limits.ts';
 
 let schema: ReturnType<typeof makeSchema> | undefined;
@@ -40,7 +42,8 @@ export type GraphFile = z.infer<ReturnType<typeof makeSchema>>;
 /** The graph, or every objection to its form with the place it is about. */
 export function readGraphFile(value: unknown): { graph: GraphFile } | { objections: string[] } {
   schema ??= makeSchema();
-  const parsed = z.safeParse(schema, value);
+  // In words, which the small schemas do not have of themselves.
+  const parsed = z.safeParse(schema, value, { error: en().localeError });
   if (parsed.success) return { graph: parsed.data };
   return { objections: parsed.error.issues.map((issue) => `${placeOf(issue.path)}: ${issue.message}`) };
 }
