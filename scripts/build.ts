@@ -86,7 +86,7 @@ await Promise.all([
     ...common,
     entryPoints: {
       'container/multi-agent-runner': 'src/agent/multi-agent-runner.ts',
-      'container/yaml': 'src/jobs/profiles/yaml.ts',
+      'container/yaml': 'src/lib/yaml.ts',
     },
     outdir: 'dist',
     outExtension: { '.js': '.mjs' },

@@ -2,6 +2,7 @@
 import * as z from 'zod/mini';
 import { parseDuration } from '../../lib/duration.ts';
 import { ConfigError, messageOf } from '../../lib/errors.ts';
+import { parseYaml } from '../../lib/yaml-text.ts';
 import { isJobName } from '../names.ts';
 
 export const THINKING_LEVELS = ['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
@@ -95,11 +96,9 @@ function partsOf(file: string, content: string): { head: string; text: string } 
   return { head, text: text ?? '' };
 }
 
-/** Loaded only when a profile is read. */
 async function yamlOf(file: string, head: string): Promise<unknown> {
-  const { parse } = await import('./yaml.ts');
   try {
-    return parse(head, { prettyErrors: false });
+    return await parseYaml(head);
   } catch (error) {
     throw new ProfileError(file, `front matter: ${messageOf(error).slice(0, 300)}`);
   }

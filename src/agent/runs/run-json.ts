@@ -1,0 +1,32 @@
+/** What `--json` says of one run; docs/runs.md describes it. */
+import { factsOf, type KnownRun, type OwnerClass, ownerClassOf, type RunCaller } from '../../runs/index.ts';
+
+/** Owner and state, in short. */
+export function runFacts(run: KnownRun, caller: RunCaller) {
+  const { id, directory, manifest, state } = run;
+  const ownerClass: OwnerClass = ownerClassOf(factsOf(run), caller);
+  return {
+    runId: id,
+    ownerClass,
+    status: state.status,
+    reason: state.reason,
+    terminal: state.terminal,
+    terminalAt: state.terminalAt,
+    updatedAt: state.updatedAt,
+    objective: manifest.objective,
+    createdAt: manifest.createdAt,
+    runDir: directory,
+  };
+}
+
+/** And every step, in the order of the graph. */
+export function runDetails(run: KnownRun, caller: RunCaller) {
+  const { manifest, state } = run;
+  const steps = manifest.graph.steps.map(({ id, needs, after }) => ({
+    id,
+    needs,
+    after,
+    ...state.steps[id],
+  }));
+  return { ...runFacts(run, caller), steps };
+}

@@ -1,2 +1,0 @@
-/** The YAML parser: a file of its own beside the program, for it is a third of it and only profiles need it. */
-export { parse } from 'yaml';

@@ -1,0 +1,115 @@
+/** What a run is right now, as its files and its lock say: read by anybody, without the lock (R6, R8). */
+import { readdir } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { hasCode, PiSandboxError } from '../lib/errors.ts';
+import { FileError } from '../lib/file-error.ts';
+import { isHeld } from '../lib/kernel-lock.ts';
+import { RunError } from './errors.ts';
+import { readManifest, readState } from './files.ts';
+import type { FileFacts, Manifest } from './manifest.ts';
+import { type OwnershipFacts, ownershipFacts } from './ownership.ts';
+import { type RunDirectory, runLock } from './places.ts';
+import type { RunState } from './status-file.ts';
+
+export interface KnownRun {
+  readonly kind: 'run';
+  readonly id: string;
+  readonly directory: RunDirectory;
+  readonly manifest: Manifest;
+  readonly state: RunState;
+  /** Undefined: the lock could not be asked. Of a run that has ended nobody asks. */
+  readonly held: boolean | undefined;
+}
+
+/** What only tells that it is there. */
+export type StrangeRun = { readonly id: string; readonly directory: RunDirectory } & (
+  | { readonly kind: 'too-old' | 'too-new'; readonly schemaVersion: number }
+  | { readonly kind: 'damaged'; readonly reason: string }
+);
+
+/** `none`: no directory, or an id that is only claimed yet. */
+export type RunView = KnownRun | StrangeRun | { readonly kind: 'none'; readonly id: string };
+
+/** @throws FileError where the directory itself cannot be looked at */
+export async function readRun(directory: RunDirectory): Promise<RunView> {
+  const id = basename(directory);
+  const manifest = await readManifest(directory);
+  if (manifest.kind === 'none') return withoutManifest(directory);
+  const state = await readState(directory);
+  const [strange] = [manifest, state].flatMap((facts) => strangeOf(id, directory, facts));
+  if (strange !== undefined) return strange;
+  if (manifest.kind !== 'known' || state.kind !== 'known')
+    return { kind: 'damaged', id, directory, reason: 'there is no status.json' };
+  const known = { kind: 'run', id, directory, manifest: manifest.value } as const;
+  if (state.value.terminal) return { ...known, state: state.value, held: false };
+  const held = askLock(directory);
+  if (held !== false) return { ...known, state: state.value, held };
+  // It may have ended between the two looks; what is not final now was an orphan when its lock was free.
+  const again = await readState(directory);
+  return { ...known, state: again.kind === 'known' ? again.value : state.value, held };
+}
+
+function strangeOf(id: string, directory: RunDirectory, facts: FileFacts<unknown>): StrangeRun[] {
+  if (facts.kind === 'known' || facts.kind === 'none') return [];
+  return [{ id, directory, ...facts }];
+}
+
+async function withoutManifest(directory: RunDirectory): Promise<RunView> {
+  const id = basename(directory);
+  try {
+    const [some] = await readdir(directory);
+    if (some === undefined) return { kind: 'none', id };
+    return { kind: 'damaged', id, directory, reason: 'there is no manifest.json' };
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return { kind: 'none', id };
+    if (hasCode(error, 'ENOTDIR')) return { kind: 'damaged', id, directory, reason: 'it is no directory' };
+    throw new FileError('read directory', directory, error);
+  }
+}
+
+/** Whether somebody owns it; undefined where that cannot be told (R6). */
+export function askLock(directory: RunDirectory): boolean | undefined {
+  try {
+    return isHeld(runLock(directory));
+  } catch (error) {
+    if (!(error instanceof PiSandboxError)) throw error;
+    return undefined;
+  }
+}
+
+/** What decides who may change it. */
+export function factsOf({ manifest, state, held }: KnownRun): OwnershipFacts {
+  return ownershipFacts(manifest, state, held);
+}
+
+/** The run that can be worked with. @throws RunError `not-found`, `damaged`, `schema-version-too-old`, `-too-new` */
+export function knownRun(view: RunView): KnownRun {
+  switch (view.kind) {
+    case 'run':
+      return view;
+    case 'none':
+      throw new RunError('not-found', `there is no run ${view.id}`, {
+        hint: 'multi-agent runs list --all-projects shows all',
+      });
+    case 'damaged':
+      throw new RunError('damaged', `run ${view.id} is damaged: ${view.reason}`, {
+        hint: `multi-agent runs cleanup --force ${view.id} removes it`,
+        details: { runDir: view.directory },
+      });
+    case 'too-old':
+    case 'too-new':
+      throw new RunError(
+        `schema-version-${view.kind}`,
+        `run ${view.id} was written by ${view.kind === 'too-new' ? 'a newer' : 'an older'} version (schema ${view.schemaVersion})`,
+        {
+          hint: `use the version that it was started with; multi-agent runs cleanup --force ${view.id} removes it`,
+          details: { schemaVersion: view.schemaVersion, runDir: view.directory },
+        },
+      );
+  }
+}
+
+/** @throws as {@link knownRun}; FileError */
+export async function readKnownRun(directory: RunDirectory): Promise<KnownRun> {
+  return knownRun(await readRun(directory));
+}
