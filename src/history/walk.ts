@@ -1,9 +1,10 @@
 /** Everything in a sessions directory, one after the other; see README.md for what counts as a Session. */
 import type { Dirent, Stats } from 'node:fs';
 import { isAtomicTemporary } from '../lib/atomic-file.ts';
-import { entriesOf, statChild } from '../lib/directory-entries.ts';
+import { entriesOf, entryListsOf, statChild } from '../lib/directory-entries.ts';
 import { type DirectoryHandle, MountPointError, openChildDirectory } from '../lib/directory-handle.ts';
 import { hasCode, messageOf, PiSandboxError } from '../lib/errors.ts';
+import { type AddressOf, inDirectory } from '../lib/in-directory.ts';
 import { nameBeforeTrash, TRASH_DIRECTORY } from '../pi/index.ts';
 import { hasSessionName, isDay, isOurs, type Place, placePath } from './layout.ts';
 import type { HistoryProblem } from './types.ts';
@@ -43,8 +44,7 @@ export interface WalkOptions {
   readonly isDone?: ((stats: Stats) => boolean) | undefined;
 }
 
-/** So often a walk that finds nothing comes back, for its caller to let others work. */
-const PAUSE_EVERY = 512;
+/** A walk that finds nothing comes back now and then, for its caller to let others work. */
 const PAUSE: Found = { kind: 'pause' };
 
 /** What is looked for in a directory, and where that directory is. */
@@ -99,16 +99,18 @@ function isTrashedName(name: string): boolean {
 /** A sessions directory or a day of the trash: files, and folders of files. */
 function* walkTop(at: DirectoryHandle, level: Level): Walk {
   let seen = 0;
-  for (const entry of entriesOf(at)) {
-    if (++seen % PAUSE_EVERY === 0) yield PAUSE;
-    const { name } = entry;
-    const temporary = entry.isFile() && isAtomicTemporary(name);
-    if (level.day === undefined && isOurs(name) && !temporary) continue;
-    if (!entry.isDirectory()) {
-      const found = examine(at, level, entry);
-      if (found) yield found;
-    } else if (level.isWanted(name)) yield notAFile(level, name);
-    else yield* walkFolder(at, { ...level, folder: name });
+  for (const entries of entryListsOf(at)) {
+    if (seen > 0) yield PAUSE;
+    seen += entries.length;
+    const isPassedOver = (entry: Dirent): boolean =>
+      level.day === undefined && isOurs(entry.name) && !(entry.isFile() && isAtomicTemporary(entry.name));
+    yield* examineAll(at, level, entries, isPassedOver);
+    for (const entry of entries) {
+      const { name } = entry;
+      if (!entry.isDirectory() || isPassedOver(entry)) continue;
+      if (level.isWanted(name)) yield notAFile(level, name);
+      else yield* walkFolder(at, { ...level, folder: name });
+    }
   }
   if (level.day !== undefined) yield { kind: 'folder', day: level.day, folder: undefined, empty: seen === 0 };
 }
@@ -121,14 +123,16 @@ function* walkFolder(parent: DirectoryHandle, level: Level & { folder: string })
   if ('problem' in at) return yield at;
   try {
     let seen = 0;
-    for (const entry of entriesOf(at)) {
-      if (++seen % PAUSE_EVERY === 0) yield PAUSE;
-      const { name } = entry;
-      if (!entry.isDirectory()) {
-        const found = examine(at, level, entry);
-        if (found) yield found;
-      } else if (isWanted(name)) yield notAFile(level, name);
-      else yield problem(placePath({ day, folder, name }), 'foreign', 'a folder in a folder');
+    for (const entries of entryListsOf(at)) {
+      if (seen > 0) yield PAUSE;
+      seen += entries.length;
+      yield* examineAll(at, level, entries);
+      for (const entry of entries) {
+        if (!entry.isDirectory()) continue;
+        const { name } = entry;
+        if (isWanted(name)) yield notAFile(level, name);
+        else yield problem(placePath({ day, folder, name }), 'foreign', 'a folder in a folder');
+      }
     }
     yield { kind: 'folder', day, folder, empty: seen === 0 };
   } catch (error) {
@@ -139,14 +143,32 @@ function* walkFolder(parent: DirectoryHandle, level: Level & { folder: string })
   }
 }
 
+/** What there is to be said of those that are no directories, in their order. */
+function examineAll(
+  at: DirectoryHandle,
+  level: Level,
+  entries: readonly Dirent[],
+  isPassedOver: (entry: Dirent) => boolean = () => false,
+): Found[] {
+  const all: Found[] = [];
+  inDirectory(at, (addressOf) => {
+    for (const entry of entries) {
+      if (entry.isDirectory() || isPassedOver(entry)) continue;
+      const found = examine(at, level, entry, addressOf);
+      if (found) all.push(found);
+    }
+  });
+  return all;
+}
+
 /** Undefined for what was removed meanwhile. */
-function examine(at: DirectoryHandle, level: Level, entry: Dirent): Found | undefined {
+function examine(at: DirectoryHandle, level: Level, entry: Dirent, addressOf: AddressOf): Found | undefined {
   const { name } = entry;
   const wanted = level.isWanted(name);
   let stats: Stats | undefined;
   if (wanted) {
     try {
-      stats = statChild(at, name);
+      stats = statChild(at, name, addressOf);
     } catch (error) {
       return problem(placePath({ ...level, name }), 'unreadable', messageOf(error));
     }

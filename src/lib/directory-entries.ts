@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import type { DirectoryHandle } from './directory-handle.ts';
 import { hasCode } from './errors.ts';
 import { FileError } from './file-error.ts';
+import type { AddressOf } from './in-directory.ts';
 
 /** Entries that one system call brings; more only costs memory. */
 const ENTRIES_AT_ONCE = 512;
@@ -22,8 +23,12 @@ const ENTRIES_AT_ONCE = 512;
 const SMALL_BYTES = 16 * 1024;
 
 /** What lies there, links not followed; undefined where there is nothing. */
-export function statChild(parent: DirectoryHandle, name: string): Stats | undefined {
-  const address = parent.at(name);
+export function statChild(
+  parent: DirectoryHandle,
+  name: string,
+  addressOf: AddressOf = parent.at,
+): Stats | undefined {
+  const address = addressOf(name);
   try {
     return lstatSync(address, { throwIfNoEntry: false });
   } catch (error) {
@@ -76,16 +81,26 @@ export function removeEmptyChild(parent: DirectoryHandle, name: string): boolean
  * @throws FileError
  */
 export function* entriesOf(directory: DirectoryHandle): Generator<Dirent, void, undefined> {
+  for (const entries of entryListsOf(directory)) yield* entries;
+}
+
+/** As {@link entriesOf}, several hundred at a time, for whoever looks at all of them. */
+export function* entryListsOf(directory: DirectoryHandle): Generator<readonly Dirent[], void, undefined> {
   if (directory.bytes <= SMALL_BYTES) {
-    yield* reading(directory, () => readdirSync(directory.at('.'), { withFileTypes: true }));
+    yield reading(directory, () => readdirSync(directory.at('.'), { withFileTypes: true }));
     return;
   }
   const stream = reading(directory, () => opendirSync(directory.at('.'), { bufferSize: ENTRIES_AT_ONCE }));
   try {
     for (;;) {
-      const entry = reading(directory, () => stream.readSync());
-      if (entry === null) return;
-      yield entry;
+      const entries: Dirent[] = [];
+      while (entries.length < ENTRIES_AT_ONCE) {
+        const entry = reading(directory, () => stream.readSync());
+        if (entry === null) break;
+        entries.push(entry);
+      }
+      if (entries.length > 0) yield entries;
+      if (entries.length < ENTRIES_AT_ONCE) return;
     }
   } finally {
     stream.closeSync();
