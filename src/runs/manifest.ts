@@ -3,7 +3,7 @@
  * changes it, and only what tells of the owner.
  */
 import * as z from 'zod/mini';
-import { isStepId } from './ids.ts';
+import { isStepId, type StepId } from './ids.ts';
 
 export const MANIFEST_FILE = 'manifest.json';
 export const SCHEMA_VERSION = 1;
@@ -12,12 +12,11 @@ export const MANIFEST_BYTES = 2 * 1_024 * 1_024;
 
 let schema: ReturnType<typeof makeSchema> | undefined;
 
-function makeSchema() {
+/** A checked graph as it is kept: of a run, and of a schedule (R10). */
+export function keptGraph() {
   const text = z.string();
   const nullable = z.nullable(text);
-  const amount = z.nullable(z.number().check(z.gt(0)));
-  const whole = z.int().check(z.gte(0));
-  const id = text.check(z.refine(isStepId, 'is no id of a step'));
+  const id = z.custom<StepId>((value) => typeof value === 'string' && isStepId(value), 'is no id of a step');
   const step = z.object({
     id,
     profile: nullable,
@@ -30,6 +29,28 @@ function makeSchema() {
     model: nullable,
     tools: nullable,
   });
+  return z.object({ objective: text, steps: z.array(step) });
+}
+
+/** What `start` lets its user set of a run, as it is kept. */
+export function keptSettings() {
+  const amount = z.nullable(z.number().check(z.gt(0)));
+  return {
+    concurrency: z.int().check(z.gte(0)),
+    timeoutSeconds: z.number(),
+    terminalRetentionSeconds: z.number(),
+    /** A step whose job has died is run once more, or has failed (R3). */
+    retry: z.enum(['died', 'none']),
+    /** US dollars, and tokens, of all steps and what they start (J16). */
+    maxCost: amount,
+    maxTokens: amount,
+  };
+}
+
+function makeSchema() {
+  const text = z.string();
+  const nullable = z.nullable(text);
+  const whole = z.int().check(z.gte(0));
   return z.object({
     schemaVersion: z.literal(SCHEMA_VERSION),
     runId: text,
@@ -41,15 +62,8 @@ function makeSchema() {
     project: text,
     realProject: text,
     objective: text,
-    graph: z.object({ objective: text, steps: z.array(step) }),
-    concurrency: whole,
-    timeoutSeconds: z.number(),
-    terminalRetentionSeconds: z.number(),
-    /** A step whose job has died is run once more, or has failed (R3). */
-    retry: z.enum(['died', 'none']),
-    /** US dollars, and tokens, of all steps and what they start (J16). */
-    maxCost: amount,
-    maxTokens: amount,
+    graph: keptGraph(),
+    ...keptSettings(),
     /** Agent that started it, and how deep its steps are (J8). */
     parentJob: nullable,
     depth: whole,
