@@ -2,10 +2,7 @@
  * `deletions.log`: every job that was removed (rule 3). A line says what goes and why before anything is done to it, another
  * how large it was, or that it stayed: so no crash leaves a deletion unlogged.
  */
-import { rename, stat } from 'node:fs/promises';
-import { hasCode } from '../lib/errors.ts';
-import { FileError } from '../lib/file-error.ts';
-import { appendJsonLine } from '../lib/jsonl.ts';
+import { appendToRotatedLog } from '../lib/rotated-log.ts';
 import { deletionLog, type JobDirectory, type JobsPlace } from './places.ts';
 
 const VERSION = 1;
@@ -36,19 +33,6 @@ export type LogLine =
 
 /** Under the removal lock. @throws FileError; nothing is deleted that could not be announced */
 export async function logDeletion(place: JobsPlace, line: LogLine, now: Date): Promise<void> {
-  const path = deletionLog(place);
-  await rotate(path);
-  await appendJsonLine(
-    path,
-    { version: VERSION, at: now.toISOString(), ...line },
-    { sync: true, follow: false },
-  );
-}
-
-async function rotate(path: string): Promise<void> {
-  try {
-    if ((await stat(path)).size >= MAX_BYTES) await rename(path, `${path}.1`);
-  } catch (error) {
-    if (!hasCode(error, 'ENOENT')) throw new FileError('rotate', path, error);
-  }
+  const value = { version: VERSION, at: now.toISOString(), ...line };
+  await appendToRotatedLog(deletionLog(place), value, MAX_BYTES);
 }

@@ -13,7 +13,7 @@ import { GONE_PREFIX, isLeftover, listJobs } from './list.ts';
 import { type JobDirectory, type JobsPlace, jobsDirectory } from './places.ts';
 import type { JobProject } from './project.ts';
 import { RECORD_FILE, readRecord } from './record.ts';
-import { deleteConversation, deleteGone, type RemoveDeps, removeJob, removing } from './remove.ts';
+import { deleteConversation, deleteGoneJob, type RemoveDeps, removeJob, removing } from './remove.ts';
 import { isLive } from './status.ts';
 import type { JobView } from './view.ts';
 
@@ -147,7 +147,7 @@ async function pruneLeftover(
       clock.now(),
     );
     if (isGone || statChild(directory, RECORD_FILE) !== undefined) {
-      await deleteGone(jobs, name, () => {
+      await deleteGoneJob(jobs, name, () => {
         if (conversation !== undefined) deleteConversation(conversation);
       });
     } else removeKnown(directory);

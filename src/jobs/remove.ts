@@ -5,15 +5,14 @@
 import { rmSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { makeStateDirectory } from '../lib/atomic-file.ts';
-import { removeEmptyChild, renameChild, statChild, unlinkChild } from '../lib/directory-entries.ts';
-import { type DirectoryHandle, openChildDirectory, openDirectory } from '../lib/directory-handle.ts';
+import { renameChild, statChild, unlinkChild } from '../lib/directory-entries.ts';
+import { type DirectoryHandle, openDirectory } from '../lib/directory-handle.ts';
 import { hasCode, OperationError } from '../lib/errors.ts';
 import { FileError } from '../lib/file-error.ts';
 import { randomId } from '../lib/ids.ts';
 import { type KernelLock, LockTakenError, takeLock } from '../lib/kernel-lock.ts';
-import { turns } from '../lib/turns.ts';
 import { isSessionOpen, readSessionHolder } from '../pi/index.ts';
-import { type Deletion, deleteContent } from '../work/index.ts';
+import { type Deletion, deleteGone } from '../work/index.ts';
 import { socketFile } from './control/socket-path.ts';
 import { conversationTarget, isOwnConversation } from './conversation.ts';
 import type { JobDeps } from './create.ts';
@@ -157,7 +156,7 @@ async function deleteJob(
   try {
     const gone = `${GONE_PREFIX}${randomId(16, random)}`;
     renameChild(jobs, basename(directory), jobs, gone);
-    return await deleteGone(jobs, gone, beforeRecord);
+    return await deleteGoneJob(jobs, gone, beforeRecord);
   } finally {
     jobs.close();
   }
@@ -167,26 +166,12 @@ async function deleteJob(
  * Deletes a directory of a job that has no name any more, its record last: what a crash leaves says what it was, and which
  * conversation goes with it (J11). That one is deleted by `beforeRecord`.
  */
-export async function deleteGone(
+export function deleteGoneJob(
   jobs: DirectoryHandle,
   name: string,
   beforeRecord: () => void,
 ): Promise<Deletion> {
-  const directory = openChildDirectory(jobs, name);
-  try {
-    const turn = turns();
-    const deleting = deleteContent(directory, { keep: RECORD_FILE, measure: true });
-    let step = deleting.next();
-    for (; !step.done; step = deleting.next()) if (turn.due()) await turn.give();
-    const deletion = step.value;
-    if (deletion.obstacle !== undefined) return deletion;
-    beforeRecord();
-    if (statChild(directory, RECORD_FILE) !== undefined) unlinkChild(directory, RECORD_FILE);
-    removeEmptyChild(jobs, name);
-    return deletion;
-  } finally {
-    directory.close();
-  }
+  return deleteGone(jobs, name, RECORD_FILE, beforeRecord);
 }
 
 /** Bytes on the disk; undefined where there is none. */

@@ -2,10 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf, PiSandboxError } from '../lib/errors.ts';
 import { isHeld } from '../lib/kernel-lock.ts';
+import { quickRead, quickWord } from '../lib/quick-read.ts';
 import { BrokenJobError } from './errors.ts';
 import { jobFile, LOCK_FILE, readSmall } from './files.ts';
 import type { JobDirectory } from './places.ts';
-import { quickRead, quickWord } from './quick-read.ts';
 import { type JobRecord, parseRecord, RECORD_FILE, readRecord } from './record.ts';
 import { EXIT_CODES, FINAL_STATUSES, type FinalStatus, isLive, type JobStatus } from './status.ts';
 

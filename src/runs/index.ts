@@ -10,6 +10,7 @@ export type { HeldRun } from './held-run.ts';
 export * from './ids.ts';
 export { type Journal, type JournalLine, openJournal, readEvents } from './journal.ts';
 export { LIMITS } from './limits.ts';
+export * from './list.ts';
 export * from './manifest.ts';
 export * from './ownership.ts';
 export * from './places.ts';

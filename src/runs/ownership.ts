@@ -43,7 +43,8 @@ export function ownerClassOf(
   return isOwn(ownerSessionId, caller) ? 'this-session' : 'foreign-session';
 }
 
-function isOwn(owner: string | null, { session, operator }: RunCaller): boolean {
+/** Whether a run whose manifest has this Session, or none, is the caller's (R6). */
+export function isOwn(owner: string | null, { session, operator }: RunCaller): boolean {
   return owner === null ? operator : owner === session;
 }
 

@@ -1,15 +1,15 @@
 /** What a run is right now, as its files and its lock say: read by anybody, without the lock (R6, R8). */
-import { readdir } from 'node:fs/promises';
+import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { hasCode, PiSandboxError } from '../lib/errors.ts';
 import { FileError } from '../lib/file-error.ts';
 import { isHeld } from '../lib/kernel-lock.ts';
 import { RunError } from './errors.ts';
 import { readManifest, readState } from './files.ts';
-import type { FileFacts, Manifest } from './manifest.ts';
+import { type FileFacts, MANIFEST_FILE, type Manifest } from './manifest.ts';
 import { type OwnershipFacts, ownershipFacts } from './ownership.ts';
 import { type RunDirectory, runLock } from './places.ts';
-import type { RunState } from './status-file.ts';
+import { type RunState, STATUS_FILE } from './status-file.ts';
 
 export interface KnownRun {
   readonly kind: 'run';
@@ -39,7 +39,7 @@ export async function readRun(directory: RunDirectory): Promise<RunView> {
   const [strange] = [manifest, state].flatMap((facts) => strangeOf(id, directory, facts));
   if (strange !== undefined) return strange;
   if (manifest.kind !== 'known' || state.kind !== 'known')
-    return { kind: 'damaged', id, directory, reason: 'there is no status.json' };
+    return { kind: 'damaged', id, directory, reason: `there is no ${STATUS_FILE}` };
   const known = { kind: 'run', id, directory, manifest: manifest.value } as const;
   if (state.value.terminal) return { ...known, state: state.value, held: false };
   const held = askLock(directory);
@@ -54,15 +54,18 @@ function strangeOf(id: string, directory: RunDirectory, facts: FileFacts<unknown
   return [{ id, directory, ...facts }];
 }
 
-async function withoutManifest(directory: RunDirectory): Promise<RunView> {
+function withoutManifest(directory: RunDirectory): RunView {
   const id = basename(directory);
+  if (!hasContent(directory)) return { kind: 'none', id };
+  return { kind: 'damaged', id, directory, reason: `there is no ${MANIFEST_FILE}` };
+}
+
+/** An empty directory is only a claim on an id. @throws FileError */
+export function hasContent(directory: RunDirectory): boolean {
   try {
-    const [some] = await readdir(directory);
-    if (some === undefined) return { kind: 'none', id };
-    return { kind: 'damaged', id, directory, reason: 'there is no manifest.json' };
+    return readdirSync(directory).length > 0;
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return { kind: 'none', id };
-    if (hasCode(error, 'ENOTDIR')) return { kind: 'damaged', id, directory, reason: 'it is no directory' };
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return false;
     throw new FileError('read directory', directory, error);
   }
 }

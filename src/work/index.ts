@@ -1,4 +1,5 @@
 export { acquireRun } from './acquire.ts';
+export { deleteGone } from './delete-gone.ts';
 export { type Deletion, deleteContent } from './delete-tree.ts';
 export * from './errors.ts';
 export { type LookOptions, lookAt, type RootView, type RunView } from './look.ts';

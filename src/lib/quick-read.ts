@@ -1,26 +1,27 @@
 /**
- * Reading small files of many jobs, one after the other, without a promise for each: of ten thousand jobs that would be
- * most of the time. As careful as `lib/bounded-read.ts` otherwise: a regular file only, no link, a stated size.
+ * Reading small files of many jobs or runs, one after the other, without a promise for each: of ten thousand that would be
+ * most of the time. As careful as `bounded-read.ts` otherwise: a regular file only, no link, a stated size.
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
-import { hasCode, LimitError, OperationError } from '../lib/errors.ts';
-import { FileError } from '../lib/file-error.ts';
+import { hasCode, LimitError, OperationError } from './errors.ts';
+import { FileError } from './file-error.ts';
 
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 
-/** The most bytes that are read of one file. */
+/** The most bytes that are read of one file, unless its reader says otherwise. */
 export const QUICK_BYTES = 256 * 1_024;
+/** For all but the largest files. */
 let room: Buffer | undefined;
 
 /** One word, or a time. */
 const WORD_BYTES = 4_096;
 
 /** The file as text; undefined where there is none. @throws FileError, LimitError */
-export function quickRead(path: string): string | undefined {
+export function quickRead(path: string, maxBytes: number = QUICK_BYTES): string | undefined {
   return reading(path, (fd) => {
     const stats = fstatSync(fd);
     if (!stats.isFile()) throw new OperationError('it is not a regular file');
-    if (stats.size > QUICK_BYTES) throw new LimitError(`it is longer than ${QUICK_BYTES} bytes`);
+    if (stats.size > maxBytes) throw new LimitError(`it is longer than ${maxBytes} bytes`);
     // State files are whole and never change once they have their name, so one read has all.
     return textOf(fd, stats.size);
   });
@@ -53,5 +54,6 @@ function reading(path: string, read: (fd: number) => string): string | undefined
 
 function textOf(fd: number, bytes: number): string {
   room ??= Buffer.allocUnsafeSlow(QUICK_BYTES);
-  return room.toString('utf8', 0, readSync(fd, room, 0, bytes, 0));
+  const into = bytes > QUICK_BYTES ? Buffer.allocUnsafeSlow(bytes) : room;
+  return into.toString('utf8', 0, readSync(fd, into, 0, bytes, 0));
 }

@@ -1,0 +1,192 @@
+/**
+ * All runs, the newest first (R8). One after the other is read, as little of each as a row needs, and no more than are shown:
+ * so a list takes the same memory however many there are.
+ */
+import { PiSandboxError } from '../lib/errors.ts';
+import { quickRead } from '../lib/quick-read.ts';
+import { redactor } from '../lib/redact.ts';
+import { turns } from '../lib/turns.ts';
+import { runIds } from './find.ts';
+import type { RunId } from './ids.ts';
+import { LIMITS } from './limits.ts';
+import { type FileFacts, MANIFEST_BYTES, MANIFEST_FILE, type Manifest, parseManifest } from './manifest.ts';
+import { isOwn, type OwnerClass, ownerClassOf, ownershipFacts, type RunCaller } from './ownership.ts';
+import { type RunDirectory, type RunsPlace, runDirectory } from './places.ts';
+import {
+  isFinalStep,
+  parseStatus,
+  type RunState,
+  type RunStatus,
+  STATUS_BYTES,
+  STATUS_FILE,
+} from './status-file.ts';
+import { askLock, hasContent } from './view.ts';
+import { parseWorktrees, WORKTREES_BYTES, WORKTREES_FILE } from './worktrees-file.ts';
+
+/** What a row says in place of a status about what cannot be read. */
+export const STRANGE_STATUSES = ['damaged', 'schema-version-too-old', 'schema-version-too-new'] as const;
+export type ListedStatus = RunStatus | (typeof STRANGE_STATUSES)[number];
+
+export interface RunRow {
+  readonly runId: RunId;
+  readonly ownerClass: OwnerClass;
+  readonly status: ListedStatus;
+  /** Without what looks like a key; cut for other Sessions. Null where it cannot be read. */
+  readonly objective: string | null;
+  /** ISO 8601. */
+  readonly createdAt: string | null;
+  readonly runDir: RunDirectory;
+  readonly pendingWorktrees: number;
+  readonly steps: number;
+  /** That have ended. */
+  readonly stepsDone: number;
+  /** Real path. */
+  readonly project: string | null;
+  /** What is wrong with its files. */
+  readonly problem: string | null;
+}
+
+export interface ListQuery {
+  readonly caller: RunCaller;
+  /** Real path; without it the runs of all. What cannot be read is everybody's. */
+  readonly project?: string | undefined;
+  readonly status?: readonly ListedStatus[] | undefined;
+  /** At most {@link LIMITS.mostRows}. */
+  readonly limit?: number | undefined;
+  /** Only older ones than this: the `next` of the page before. */
+  readonly cursor?: string | undefined;
+}
+
+export interface RunList {
+  readonly runs: readonly RunRow[];
+  /** The cursor of the next page; null when this was the last. */
+  readonly next: RunId | null;
+}
+
+/** @throws FileError where the directory of runs itself cannot be read */
+export async function listRuns(
+  place: RunsPlace,
+  { limit = LIMITS.rows, cursor, status, ...query }: ListQuery,
+): Promise<RunList> {
+  const most = Math.min(limit, LIMITS.mostRows);
+  const runs: RunRow[] = [];
+  const hide = redactor([]);
+  const turn = turns();
+  for (const id of runIds(place)) {
+    if (cursor !== undefined && id >= cursor) continue;
+    const row = rowOf(place, id, query, hide);
+    if (turn.due()) await turn.give();
+    if (row === undefined || (status !== undefined && !status.includes(row.status))) continue;
+    if (runs.length === most) return { runs, next: runs.at(-1)?.runId ?? null };
+    runs.push(row);
+  }
+  return { runs, next: null };
+}
+
+/** Undefined for what is no run, or another project's. */
+function rowOf(
+  place: RunsPlace,
+  id: RunId,
+  { caller, project }: Pick<ListQuery, 'caller' | 'project'>,
+  hide: (text: string) => string,
+): RunRow | undefined {
+  const runDir = runDirectory(place, id);
+  const manifest = quickFile(runDir, MANIFEST_FILE, MANIFEST_BYTES, (text) => parseManifest(text, id));
+  if (manifest.kind === 'none')
+    return hasContent(runDir)
+      ? strangeRow(id, runDir, { kind: 'damaged', reason: `there is no ${MANIFEST_FILE}` })
+      : undefined;
+  if (manifest.kind !== 'known') return strangeRow(id, runDir, manifest);
+  const { value } = manifest;
+  if (project !== undefined && value.realProject !== project) return undefined;
+  const state = settledState(runDir, id);
+  if (state.kind !== 'known') return { ...strangeRow(id, runDir, state), project: value.realProject };
+  const { state: found, held } = state.value;
+  const own = isOwn(value.ownerSessionId, caller);
+  return {
+    runId: id,
+    ownerClass: ownerClassOf(ownershipFacts(value, found, held), caller),
+    status: found.status,
+    objective: cut(hide(value.objective), own),
+    createdAt: value.createdAt,
+    runDir,
+    pendingWorktrees: pendingWorktrees(runDir, value),
+    steps: value.graph.steps.length,
+    stepsDone: Object.values(found.steps).filter((step) => isFinalStep(step.status)).length,
+    project: value.realProject,
+    problem: null,
+  };
+}
+
+/** The lock is asked of what has not ended only; what has ended meanwhile is read again, as in {@link readRun}. */
+function settledState(
+  runDir: RunDirectory,
+  id: RunId,
+): FileFacts<{ state: RunState; held: boolean | undefined }> {
+  const read = () => quickFile(runDir, STATUS_FILE, STATUS_BYTES, (text) => parseStatus(text, id));
+  const first = read();
+  if (first.kind !== 'known') return first;
+  if (first.value.terminal) return { kind: 'known', value: { state: first.value, held: false } };
+  const held = askLock(runDir);
+  const last = held === false ? read() : first;
+  return { kind: 'known', value: { state: last.kind === 'known' ? last.value : first.value, held } };
+}
+
+function cut(objective: string, own: boolean): string {
+  const most = LIMITS.foreignObjectiveCharacters;
+  return own || objective.length <= most ? objective : `${objective.slice(0, most - 1)}…`;
+}
+
+/** Only a step that asks for one has a worktree. */
+function pendingWorktrees(runDir: RunDirectory, { graph }: Manifest): number {
+  if (!graph.steps.some(({ worktree }) => worktree)) return 0;
+  const facts = quickFile(runDir, WORKTREES_FILE, WORKTREES_BYTES, parseWorktrees);
+  if (facts.kind !== 'known') return 0;
+  return facts.value.worktrees.filter(({ cleanedUp }) => !cleanedUp).length;
+}
+
+function strangeRow(runId: RunId, runDir: RunDirectory, facts: FileFacts<unknown>): RunRow {
+  return {
+    runId,
+    ownerClass: 'unknown',
+    ...strangeStatus(facts),
+    objective: null,
+    createdAt: null,
+    runDir,
+    pendingWorktrees: 0,
+    steps: 0,
+    stepsDone: 0,
+    project: null,
+  };
+}
+
+function strangeStatus(facts: FileFacts<unknown>): { status: ListedStatus; problem: string } {
+  switch (facts.kind) {
+    case 'too-old':
+    case 'too-new':
+      return {
+        status: `schema-version-${facts.kind}`,
+        problem: `its files have schema ${facts.schemaVersion}`,
+      };
+    case 'damaged':
+      return { status: 'damaged', problem: facts.reason };
+    case 'none':
+    case 'known':
+      return { status: 'damaged', problem: `there is no ${STATUS_FILE}` };
+  }
+}
+
+function quickFile<T>(
+  runDir: RunDirectory,
+  name: string,
+  maxBytes: number,
+  parse: (text: string) => FileFacts<T>,
+): FileFacts<T> {
+  try {
+    const text = quickRead(`${runDir}/${name}`, maxBytes);
+    return text === undefined ? { kind: 'none' } : parse(text);
+  } catch (error) {
+    if (!(error instanceof PiSandboxError)) throw error;
+    return { kind: 'damaged', reason: error.message };
+  }
+}
