@@ -94,6 +94,14 @@ await Promise.all([
   }),
   build({
     ...common,
+    entryPoints: { 'container/multi-agent-owner': 'src/agent/multi-agent-owner.ts' },
+    outdir: 'dist',
+    outExtension: { '.js': '.mjs' },
+    external: ['fs-native-extensions'],
+    plugins: [fileBeside()],
+  }),
+  build({
+    ...common,
     entryPoints: {
       'container/extensions/session-lock': 'src/agent/extensions/session-lock.ts',
       'container/extensions/history-log': 'src/agent/extensions/history-log.ts',

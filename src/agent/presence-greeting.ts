@@ -1,9 +1,9 @@
 /** What a presence says to the supervisor (S14). A file of its own: loaded in a sandbox only, and of the wire no more than this. */
 import { encodeFrame, PROTOCOL } from '../wire/index.ts';
 
-/** What lives: an open Session by its id, a job by its directory. */
+/** What lives: an open Session by its id, a job or a run by its directory. */
 export interface LivingHere {
-  kind: 'session' | 'job';
+  kind: 'session' | 'job' | 'run';
   id: string;
   name?: string | undefined;
 }

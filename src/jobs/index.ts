@@ -1,3 +1,4 @@
+export { type Descendants, openDescendants } from './budget/descendants.ts';
 export * from './control/client.ts';
 export * from './control/protocol.ts';
 export * from './control/socket-path.ts';
@@ -15,6 +16,7 @@ export { type BrokenJob, findJob, type JobList, listJobs } from './list.ts';
 export * from './names.ts';
 export { markNotified } from './notify.ts';
 export * from './places.ts';
+export { type JobRequest, jobSpec } from './prepare.ts';
 export { type AgentPrompts, agentPrompts } from './profiles/agent-prompt.ts';
 export { type FoundProfile, findProfile, listProfiles, type ProfilePlaces } from './profiles/find.ts';
 export { type Profile, THINKING_LEVELS } from './profiles/profile.ts';

@@ -42,6 +42,34 @@ export async function readRegularFile(
 }
 
 /**
+ * The first bytes of a regular file, and how many it has; undefined where there is none.
+ *
+ * @throws UnsafeFileError, FileError
+ */
+export async function readBeginning(
+  path: string,
+  maxBytes: number,
+): Promise<{ readonly bytes: Buffer; readonly size: number } | undefined> {
+  const handle = await openRegularFile(path);
+  if (!handle) return undefined;
+  try {
+    const { size } = await handle.stat();
+    const bytes = Buffer.allocUnsafe(Math.min(size, maxBytes));
+    let total = 0;
+    while (total < bytes.length) {
+      const { bytesRead } = await handle.read(bytes, total, bytes.length - total, total);
+      if (bytesRead === 0) break;
+      total += bytesRead;
+    }
+    return { bytes: bytes.subarray(0, total), size };
+  } catch (error) {
+    throw new FileError('read', path, error);
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
  * Opens a regular file for reading, or gives undefined where there is none. Links swapped in between looking and
  * opening are caught: what counts is the file that was opened.
  *

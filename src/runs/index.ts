@@ -12,6 +12,12 @@ export { type Journal, type JournalLine, openJournal, readEvents } from './journ
 export { LIMITS } from './limits.ts';
 export * from './list.ts';
 export * from './manifest.ts';
+export { type AskedRun, askRun, watchRun } from './owner/client.ts';
+export { type LaunchOwnerOptions, launchOwner, OwnerStartError, ownerLog } from './owner/launch.ts';
+export type { OwnerDeps, StepWorktrees } from './owner/options.ts';
+export { endOrphan, sendToStep } from './owner/orphan.ts';
+export { ownRun } from './owner/own.ts';
+export { ownerProgram } from './owner/program.ts';
 export * from './ownership.ts';
 export * from './places.ts';
 export * from './protocol.ts';

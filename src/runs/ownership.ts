@@ -1,7 +1,7 @@
 /** Whose a run is, and who may change it (R6). Pure: whether the lock is held is its caller's to find out. */
 import type { Caller } from '../jobs/index.ts';
 import { RunError } from './errors.ts';
-import type { Manifest } from './manifest.ts';
+import type { Manifest, Ownership } from './manifest.ts';
 import type { RunState } from './status-file.ts';
 
 export const OWNER_CLASSES = ['this-session', 'foreign-session', 'orphan', 'unknown'] as const;
@@ -15,6 +15,12 @@ export interface RunCaller {
 
 export function runCaller({ session, parent }: Pick<Caller, 'session' | 'parent'>): RunCaller {
   return { session, operator: session === null && parent === undefined };
+}
+
+/** Who owns a run, for people to read. */
+export function describeOwner({ ownerSessionId, ownerPid, ownerContainer }: Ownership): string {
+  const who = ownerSessionId === null ? 'an operator' : `session ${ownerSessionId}`;
+  return `${who}, process ${ownerPid} on ${ownerContainer}`;
 }
 
 /** What decides whose a run is. `held` undefined: the lock could not be asked. */

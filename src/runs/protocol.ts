@@ -32,7 +32,11 @@ function makeSchemas() {
       z.object({ ok: z.literal(true), receipt: z.optional(z.enum(['queued', 'delivered', 'kept'])) }),
       z.object({
         ok: z.literal(false),
-        error: z.object({ code: z.enum(RUN_ERROR_CODES), message: z.string() }),
+        error: z.object({
+          code: z.enum(RUN_ERROR_CODES),
+          message: z.string(),
+          hint: z.optional(z.string()),
+        }),
       }),
     ]),
     notice: z.object({ version, event: z.literal('changed'), seq: z.int() }),

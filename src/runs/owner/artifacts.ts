@@ -1,0 +1,36 @@
+/** What a step leaves: its result, mirrored into the run before anybody is told that it has ended (R1, R3). */
+import { type JobDirectory, jobFile } from '../../jobs/index.ts';
+import { writeFileAtomic } from '../../lib/atomic-file.ts';
+import { readBeginning } from '../../lib/bounded-read.ts';
+import type { StepId } from '../ids.ts';
+import { LIMITS } from '../limits.ts';
+import { outputArtifact, type RunDirectory } from '../places.ts';
+
+/**
+ * Keeps the output of a step's job.
+ *
+ * @returns why the step has failed all the same: it is longer than a result may be, and only its beginning is kept
+ * @throws FileError, UnsafeFileError
+ */
+export async function keepOutput(
+  run: RunDirectory,
+  step: StepId,
+  job: JobDirectory,
+): Promise<string | undefined> {
+  const output = await readBeginning(jobFile(job, 'output.txt'), LIMITS.outputBytes);
+  if (output === undefined) return undefined;
+  await writeFileAtomic(outputArtifact(run, step), output.bytes, { follow: false });
+  if (output.size <= LIMITS.outputBytes) return undefined;
+  return `output: it has ${output.size} bytes, ${LIMITS.outputBytes} is the most; so many are kept, all of it is in ${job}`;
+}
+
+/** The beginning of an artifact as text to put into a prompt, with the path of all of it where that is longer (R4). */
+export async function insertedText(path: string): Promise<string> {
+  const found = await readBeginning(path, LIMITS.insertedBytes);
+  if (found === undefined) return '';
+  const { bytes, size } = found;
+  // A character that was cut is left out.
+  const text = new TextDecoder('utf-8').decode(bytes, { stream: size > bytes.length });
+  if (size <= bytes.length) return text;
+  return `${text}\n[cut here, after ${bytes.length} of ${size} bytes; all of it is in ${path}]`;
+}

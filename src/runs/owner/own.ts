@@ -1,0 +1,154 @@
+/**
+ * Owning a run (R1, R3, R7): from a held lock until the graph has ended. Everything that it does next follows from
+ * `status.json` and from the jobs on the disk, so one owner goes on where another was killed.
+ */
+import { writeManifest } from '../files.ts';
+import type { Step } from '../graph/graph.ts';
+import type { HeldRun } from '../held-run.ts';
+import { LIMITS } from '../limits.ts';
+import { type RunInput, readySteps, stepsToEnd } from '../scheduler.ts';
+import { isFinalStep, type RunState } from '../status-file.ts';
+import { type Ledger, openLedger } from './ledger.ts';
+import { openMailbox } from './messages.ts';
+import type { Owned, OwnerDeps } from './options.ts';
+import { openRequests } from './requests.ts';
+import { openRunServer, type RunServer } from './server.ts';
+import { keepBudget, openSpending } from './spending.ts';
+import { stepJob } from './step-job.ts';
+import { liveStep } from './step-life.ts';
+
+export interface OwnOptions {
+  /** Nothing begins any more: what runs is ended, and so is the run. */
+  readonly cancel?: string;
+}
+
+/**
+ * Sees a run to its end. Its lock is free when this returns or throws.
+ *
+ * @throws FileError when something could not be written: the jobs go on then, and the next owner finds them
+ */
+export async function ownRun(held: HeldRun, deps: OwnerDeps, { cancel }: OwnOptions = {}): Promise<RunState> {
+  const over = new AbortController();
+  const { promise: broken, reject: fail } = Promise.withResolvers<never>();
+  broken.catch(() => undefined);
+  const ended = Promise.withResolvers<void>();
+  let server: RunServer | undefined;
+  let ledger: Ledger | undefined;
+  let act = (_state: RunState): void => undefined;
+  try {
+    const owner = await becomeOwner(held, deps);
+    const opened = await openLedger(owner, {
+      clock: deps.clock,
+      next: (state) => nextInput(owner, state),
+      onChange(state, seq) {
+        server?.notify(seq);
+        act(state);
+        if (state.terminal) ended.resolve();
+      },
+      onFailure: fail,
+    });
+    ledger = opened;
+    const owned: Owned = { held: owner, deps, ledger: opened, over: over.signal };
+    const steps = openSteps(owned, fail);
+    const handle = openRequests(owned, steps.mailbox);
+    server = await openRunServer(owner, { handle, seq: () => opened.seq });
+    act = steps.act;
+    await begin(owner, opened, cancel);
+    act(opened.state);
+    if (opened.state.terminal) ended.resolve();
+    for (const work of [keepTime(owned), keepBudget(owned, steps.spending), keepSwept(owned)])
+      work.catch(fail);
+    await Promise.race([ended.promise, broken]);
+    return opened.state;
+  } finally {
+    over.abort();
+    await ledger?.close();
+    server?.retire();
+    held.lock.release();
+    await server?.close();
+  }
+}
+
+/** Who runs it now, for people to read; by its session it is told whose it is (R6). */
+async function becomeOwner(held: HeldRun, { clock, identity }: OwnerDeps): Promise<HeldRun> {
+  const manifest = {
+    ...held.manifest,
+    ownerPid: identity.pid,
+    ownerContainer: identity.host,
+    ownerStartedAt: clock.now().toISOString(),
+    adopted: false,
+  };
+  await writeManifest(held.directory, manifest);
+  return { ...held, manifest };
+}
+
+async function begin({ manifest }: HeldRun, ledger: Ledger, cancel: string | undefined): Promise<void> {
+  const isNew = ledger.state.status === 'queued';
+  const { ownerSessionId: session, ownerPid: pid, ownerContainer: container } = manifest;
+  if (!isNew) await ledger.note({ type: 'owner', session, pid, container, before: session });
+  await ledger.put(cancel === undefined ? { type: 'begun' } : { type: 'cancel', reason: cancel });
+}
+
+/** The attempt of a step is written before its job is made. */
+function nextInput(held: HeldRun, state: RunState): RunInput | undefined {
+  const { graph, concurrency } = held.manifest;
+  const [step] = readySteps(state, graph, concurrency);
+  return step && { type: 'step-started', step: step.id, job: stepJob(held, step) };
+}
+
+/** Every running step has one life in this owner, and hears when its end is wanted. */
+function openSteps(owned: Owned, fail: (error: unknown) => void) {
+  const { held } = owned;
+  const spending = openSpending();
+  const mailbox = openMailbox(owned);
+  const lives = new Map<string, AbortController>();
+
+  function start(step: Step): void {
+    const wanted = new AbortController();
+    lives.set(step.id, wanted);
+    const onStatus = (status: string): void => {
+      if (status === 'running') mailbox.deliver(step).catch(fail);
+    };
+    liveStep(owned, spending, { step, wanted: wanted.signal, onStatus }).catch(fail);
+  }
+
+  return {
+    spending,
+    mailbox,
+    act(state: RunState): void {
+      for (const step of held.manifest.graph.steps) {
+        if (state.steps[step.id]?.status === 'running' && !lives.has(step.id)) start(step);
+      }
+      for (const id of stepsToEnd(state)) lives.get(id)?.abort();
+    },
+  };
+}
+
+/** More than a timer takes at once. */
+const LONGEST_SLEEP_MS = 2 ** 31 - 1;
+
+/** The time that it had an owner before counts; that nobody ran it does not. */
+async function keepTime({ held, deps, ledger, over }: Owned): Promise<void> {
+  const { createdAt, timeoutSeconds } = held.manifest;
+  const before = Date.parse(held.state.updatedAt) - Date.parse(createdAt);
+  const spent = Math.min(Math.max(Number.isFinite(before) ? before : 0, 0), timeoutSeconds * 1_000);
+  const deadline = deps.clock.monotonic() + timeoutSeconds * 1_000 - spent;
+  for (let left = deadline - deps.clock.monotonic(); left > 0; left = deadline - deps.clock.monotonic()) {
+    await deps.clock.sleep(Math.min(left, LONGEST_SLEEP_MS), over).catch(() => undefined);
+    if (over.aborted) return;
+  }
+  const open = Object.values(ledger.state.steps).filter(({ status }) => !isFinalStep(status)).length;
+  await ledger.put({
+    type: 'give-up',
+    reason: `timeout: its ${timeoutSeconds} s were over, with ${open} steps open`,
+  });
+}
+
+/** Old runs are cleared away by whoever runs one, by a clock that does not jump (R9). What fails is no run's affair. */
+async function keepSwept({ deps, over }: Owned): Promise<void> {
+  const { sweep, clock, onFailure } = deps;
+  while (sweep !== undefined && !over.aborted) {
+    await sweep(over).catch((error: unknown) => onFailure?.(error));
+    await clock.sleep(LIMITS.sweepSeconds * 1_000, over).catch(() => undefined);
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * A step that runs, from its job to its written end (R3, R7). What is to be done is told by the disk alone: so it is the same
+ * for a step that begins, and for one that another owner has begun.
+ */
+import {
+  BrokenJobError,
+  endDeadJob,
+  type JobDirectory,
+  JobNameTakenError,
+  JobRunningError,
+  jobEnd,
+  readSmall,
+} from '../../jobs/index.ts';
+import { messageOf, PiSandboxError } from '../../lib/errors.ts';
+import type { Step } from '../graph/graph.ts';
+import type { JobEnd } from '../scheduler.ts';
+import { REASON_CHARACTERS } from '../status-file.ts';
+import { keepOutput } from './artifacts.ts';
+import { endJob } from './end-job.ts';
+import type { Owned } from './options.ts';
+import type { Spending } from './spending.ts';
+import { type FoundJob, foundJob, isRunning, makeStepJob, reopenStepJob, stepJob } from './step-job.ts';
+
+/** Each look but the last begins a run of the job, or finds one; a job that others keep removing ends here. */
+const MOST_LOOKS = 8;
+
+export interface StepLife {
+  readonly step: Step;
+  /** Its end is wanted. */
+  readonly wanted: AbortSignal;
+  /** What its job tells of itself while it runs. */
+  readonly onStatus: (status: string) => void;
+}
+
+/** @throws FileError when its end could not be written: then nothing is lost, and the next owner does it */
+export async function liveStep(owned: Owned, spending: Spending, life: StepLife): Promise<void> {
+  const { held, ledger, over } = owned;
+  const { step } = life;
+  const job = stepJob(held, step);
+  try {
+    const end = await seeToItsEnd(owned, life, job);
+    if (end === undefined || over.aborted) return;
+    await writeEnd(owned, spending, life, job, end);
+  } catch (error) {
+    // What the step's own files are the reason of is its failure; what the run's are is ours.
+    if (over.aborted || !(error instanceof StepRefusal)) throw error;
+    await ledger.put({ type: 'step-refused', step: step.id, reason: error.reason });
+  }
+}
+
+/** It could not begin, or nobody can tell how it ended. */
+class StepRefusal extends Error {
+  readonly reason: string;
+
+  constructor(cause: unknown) {
+    super(messageOf(cause), { cause });
+    this.reason = messageOf(cause).slice(0, REASON_CHARACTERS);
+  }
+}
+
+async function refusing<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof PiSandboxError ? new StepRefusal(error) : error;
+  }
+}
+
+/** Undefined when the owner's own end came first. */
+async function seeToItsEnd(owned: Owned, life: StepLife, job: JobDirectory): Promise<JobEnd | undefined> {
+  const { held, ledger, over } = owned;
+  const { step, wanted } = life;
+  let retried = held.manifest.retry === 'none';
+  let begun = false;
+  for (let looks = 1; looks <= MOST_LOOKS; looks++) {
+    const found = await refusing(() => foundJob(held, job));
+    if (over.aborted) return undefined;
+    if (isRunning(found)) {
+      if (!begun) await ledger.note({ type: 'attached', step: step.id, job });
+      begun = true;
+      if (!(await followed(owned, life, job))) return undefined;
+      continue;
+    }
+    const isOver = found.kind === 'found' && found.status !== 'died';
+    if (isOver) return endOf(found, job);
+    if (wanted.aborted) return neverOrDead(owned, found, job);
+    const isOwnDeath = found.kind === 'found' && found.runs >= attemptsOf(owned, step);
+    if (isOwnDeath) {
+      if (retried) return neverOrDead(owned, found, job);
+      retried = true;
+      await ledger.put({ type: 'step-started', step: step.id, job });
+    }
+    begun = true;
+    await begin(owned, step, job, found);
+  }
+  throw new StepRefusal(new Error('its job does not come to an end'));
+}
+
+function attemptsOf({ ledger }: Owned, { id }: Step): number {
+  return ledger.state.steps[id]?.attempts ?? 1;
+}
+
+async function begin({ held, deps }: Owned, step: Step, job: JobDirectory, found: FoundJob): Promise<void> {
+  await refusing(async () => {
+    try {
+      if (found.kind === 'none') await makeStepJob(held, step, deps);
+      else await reopenStepJob(held, step, job, deps);
+    } catch (error) {
+      // Somebody was faster: it is looked at again.
+      if (!(error instanceof JobNameTakenError) && !(error instanceof JobRunningError)) throw error;
+    }
+  });
+}
+
+/** Waits for the end of a job's run, and brings it about when it is wanted. @returns false when the owner ended first */
+async function followed({ held, deps, over }: Owned, life: StepLife, job: JobDirectory): Promise<boolean> {
+  const { clock, onFailure = () => undefined } = deps;
+  const jobs = held.place.jobs;
+  const ended = new AbortController();
+  const signal = AbortSignal.any([over, ended.signal]);
+  const endIt = (): void => void endJob(jobs, job, { clock, ended: signal, onFailure });
+  if (life.wanted.aborted) endIt();
+  else life.wanted.addEventListener('abort', endIt, { once: true, signal: ended.signal });
+  try {
+    const view = await refusing(() =>
+      jobEnd(jobs, job, {
+        clock,
+        signal: over,
+        onNotice: (notice) => {
+          if (notice.event === 'status') life.onStatus(notice.status);
+        },
+      }),
+    );
+    return view !== undefined;
+  } finally {
+    ended.abort();
+  }
+}
+
+async function endOf(found: Extract<FoundJob, { kind: 'found' }>, job: JobDirectory): Promise<JobEnd> {
+  const { status } = found;
+  if (status === 'starting' || status === 'running' || status === 'waiting')
+    throw new StepRefusal(new BrokenJobError(job, 'it has an end and runs'));
+  const reason = status === 'done' ? undefined : await refusing(() => readSmall(job, 'reason'));
+  return { status, reason: reason ?? null };
+}
+
+/** One that will not be run any more: what a dead one has left running is ended (J4). */
+async function neverOrDead({ deps }: Owned, found: FoundJob, job: JobDirectory): Promise<JobEnd> {
+  if (found.kind === 'none') return { status: 'aborted', reason: 'its end was wanted before it began' };
+  await endDeadJob(job, deps).catch((error: unknown) => deps.onFailure?.(error));
+  return { status: 'died', reason: 'its job died: whatever ran it is gone' };
+}
+
+/** All that it leaves is kept, and then it is told that it has ended (R1). */
+async function writeEnd(
+  { held, deps, ledger }: Owned,
+  spending: Spending,
+  { step }: StepLife,
+  job: JobDirectory,
+  end: JobEnd,
+): Promise<void> {
+  const tooLong = await keepOutput(held.directory, step.id, job);
+  if (step.worktree) await deps.worktrees?.writeDiff(step);
+  const { tokens, cost } = await spending.of(job);
+  await ledger.put({
+    type: 'step-ended',
+    step: step.id,
+    end: tooLong === undefined ? end : { status: 'failed', reason: tooLong },
+    tokens: tokens.total,
+    cost,
+  });
+}
