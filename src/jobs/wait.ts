@@ -2,7 +2,7 @@
  * Waiting for the end of jobs (J6), without looking at them again and again: a job's runner keeps a connection open until
  * the run is committed, and when that ends, however it does, the files say how.
  */
-import { type FSWatcher, watch } from 'node:fs';
+import { nextChange } from '../lib/changes.ts';
 import type { Clock } from '../lib/clock.ts';
 import { watchJob } from './control/client.ts';
 import type { Notice } from './control/protocol.ts';
@@ -95,7 +95,7 @@ export async function jobEnd(
 ): Promise<JobView | undefined> {
   for (let pause = FIRST_LOOK_MS; !signal.aborted; pause = Math.min(pause * 2, LAST_LOOK_MS)) {
     // Watched before it is looked at: what changes from here on is seen.
-    const change = somethingChanges([directory, socketDirectory(place)]);
+    const change = nextChange([directory, socketDirectory(place)]);
     try {
       const view = await readJob(directory);
       if (!isLive(view.status)) return view;
@@ -109,30 +109,4 @@ export async function jobEnd(
     }
   }
   return undefined;
-}
-
-/** The next change of an entry in one of these directories, from the call on. */
-function somethingChanges(directories: readonly string[]) {
-  const watchers: FSWatcher[] = [];
-  const first = new Promise<void>((settle) => {
-    for (const directory of directories) {
-      try {
-        // A directory that is not there, or a system that has no watches left: then the pause decides.
-        watchers.push(watch(directory, { persistent: false }, () => settle()).on('error', () => undefined));
-      } catch (error) {
-        if (!(error instanceof Error)) throw error;
-      }
-    }
-  });
-  return {
-    async within(milliseconds: number, clock: Clock, signal: AbortSignal): Promise<void> {
-      const done = new AbortController();
-      const both = AbortSignal.any([signal, done.signal]);
-      await Promise.race([first, clock.sleep(milliseconds, both).catch(() => undefined)]);
-      done.abort();
-    },
-    close(): void {
-      for (const watcher of watchers) watcher.close();
-    },
-  };
 }

@@ -1,3 +1,10 @@
+export {
+  type CleanedRun,
+  type CleanupDeps,
+  type CleanupOptions,
+  cleanupRun,
+  type WorktreeRemoval,
+} from './cleanup.ts';
 export { createRun } from './create.ts';
 export * from './errors.ts';
 export * from './events.ts';
@@ -21,8 +28,11 @@ export { ownerProgram } from './owner/program.ts';
 export * from './ownership.ts';
 export * from './places.ts';
 export * from './protocol.ts';
+export { reattachRun, type Snapshot } from './reattach.ts';
 export type { RunDeps, StartRequest } from './request.ts';
 export * from './scheduler.ts';
 export * from './status-file.ts';
+export { KEPT_REASONS, type KeptReason, SweepBusyError, type SweepReport, sweepRuns } from './sweep.ts';
+export { holdRun, lockRun, ownerName, type TakeOptions, takeOwnership } from './take.ts';
 export * from './view.ts';
 export * from './worktrees-file.ts';

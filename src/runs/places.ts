@@ -67,6 +67,11 @@ export function runDeletionLog({ root }: RunsPlace): string {
   return join(root, '.deletions.log');
 }
 
+/** Held while a line is added to that log. */
+export function runDeletionLock({ root }: RunsPlace): string {
+  return join(root, '.deletions.lock');
+}
+
 /** One file for each schedule (R10). */
 export function schedulesDirectory({ root }: RunsPlace): string {
   return join(root, '.schedules');

@@ -30,8 +30,11 @@ export type StrangeRun = { readonly id: string; readonly directory: RunDirectory
 /** `none`: no directory, or an id that is only claimed yet. */
 export type RunView = KnownRun | StrangeRun | { readonly kind: 'none'; readonly id: string };
 
-/** @throws FileError where the directory itself cannot be looked at */
-export async function readRun(directory: RunDirectory): Promise<RunView> {
+/**
+ * @param known whether somebody owns it, for a caller that holds the lock itself
+ * @throws FileError where the directory itself cannot be looked at
+ */
+export async function readRun(directory: RunDirectory, known?: { held: boolean }): Promise<RunView> {
   const id = basename(directory);
   const manifest = await readManifest(directory);
   if (manifest.kind === 'none') return withoutManifest(directory);
@@ -40,13 +43,13 @@ export async function readRun(directory: RunDirectory): Promise<RunView> {
   if (strange !== undefined) return strange;
   if (manifest.kind !== 'known' || state.kind !== 'known')
     return { kind: 'damaged', id, directory, reason: `there is no ${STATUS_FILE}` };
-  const known = { kind: 'run', id, directory, manifest: manifest.value } as const;
-  if (state.value.terminal) return { ...known, state: state.value, held: false };
-  const held = askLock(directory);
-  if (held !== false) return { ...known, state: state.value, held };
+  const run = { kind: 'run', id, directory, manifest: manifest.value } as const;
+  if (state.value.terminal) return { ...run, state: state.value, held: false };
+  const held = known ? known.held : askLock(directory);
+  if (held !== false) return { ...run, state: state.value, held };
   // It may have ended between the two looks; what is not final now was an orphan when its lock was free.
   const again = await readState(directory);
-  return { ...known, state: again.kind === 'known' ? again.value : state.value, held };
+  return { ...run, state: again.kind === 'known' ? again.value : state.value, held };
 }
 
 function strangeOf(id: string, directory: RunDirectory, facts: FileFacts<unknown>): StrangeRun[] {
