@@ -35,4 +35,6 @@ export * from './status-file.ts';
 export { KEPT_REASONS, type KeptReason, SweepBusyError, type SweepReport, sweepRuns } from './sweep.ts';
 export { holdRun, lockRun, ownerName, type TakeOptions, takeOwnership } from './take.ts';
 export * from './view.ts';
+export type { Named, WorktreeLook } from './worktrees/look.ts';
+export { openWorktrees, type Worktrees } from './worktrees/open.ts';
 export * from './worktrees-file.ts';

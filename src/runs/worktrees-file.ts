@@ -18,9 +18,11 @@ function makeSchema() {
         worktreePath: text,
         branchName: text,
         /** What it began at. */
-        baseCommit: text,
+        baseCommit: text.check(z.regex(/^[0-9a-f]{4,64}$/, 'is no id of a commit')),
         /** Of the repository that it is a worktree of. */
         repoRoot: text,
+        /** It is whole, and its step may have begun; until then nothing in it is anybody's. */
+        made: z.boolean(),
         cleanedUp: z.boolean(),
       }),
     ),
