@@ -38,14 +38,14 @@ export interface Cron {
   after(wall: number): Generator<number, void, undefined>;
 }
 
-type Library = typeof import('./cron-library.ts');
+type Parser = typeof import('./cron-library.ts')['CronExpressionParser'];
 
 /** @throws CronError */
 export async function parseCron(given: string): Promise<Cron> {
   const fields = fieldsOf(given);
   // Loaded only where schedules are: it brings a calendar of its own.
-  const library = await import('./cron-library.ts');
-  const parse = (wall: number) => parsed(library, given, fields, wall);
+  const { CronExpressionParser } = await import('./cron-library.ts');
+  const parse = (wall: number) => parsed(CronExpressionParser, given, fields, wall);
   parse(0);
   const [minute = '', hour = ''] = fields.split(' ');
   return {
@@ -73,9 +73,9 @@ function fieldsOf(given: string): string {
   return fields;
 }
 
-function parsed({ CronExpressionParser }: Library, given: string, fields: string, wall: number) {
+function parsed(parser: Parser, given: string, fields: string, wall: number) {
   try {
-    return CronExpressionParser.parse(fields, { tz: 'UTC', currentDate: new Date(wall) });
+    return parser.parse(fields, { tz: 'UTC', currentDate: new Date(wall) });
   } catch (error) {
     throw new CronError(given, messageOf(error));
   }

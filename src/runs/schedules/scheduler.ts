@@ -8,12 +8,11 @@ import { makeStateDirectory } from '../../lib/atomic-file.ts';
 import { messageOf, OperationError } from '../../lib/errors.ts';
 import { FileError } from '../../lib/file-error.ts';
 import { type FileLock, LockTakenError, takeLock } from '../../lib/kernel-lock.ts';
+import { SMALL_PROCESS_FLAGS } from '../../lib/small-process.ts';
 import { type RunsPlace, schedulesDirectory } from '../places.ts';
 import { listSchedules } from './add.ts';
 import { type WatchOptions, watchSchedules } from './watch.ts';
 
-/** It nearly always sleeps: the flags of a job's runner (J15), and a heap to match. */
-const NODE_FLAGS = ['--no-sparkplug', '--no-maglev', '--max-semi-space-size=1'];
 const LOG_BYTES = 64 * 1_024;
 
 export interface SchedulerOptions extends WatchOptions {
@@ -108,7 +107,7 @@ export async function startScheduler(
   const log = openLog(place);
   try {
     await new Promise<void>((resolve, reject) => {
-      const child = spawn(scheduler.command, [...NODE_FLAGS, ...scheduler.args, project], {
+      const child = spawn(scheduler.command, [...SMALL_PROCESS_FLAGS, ...scheduler.args, project], {
         cwd: '/',
         detached: true,
         env: detachedEnvironment(env),
