@@ -138,6 +138,19 @@ describe('S10: credentials of the user, by relay', () => {
     expect(found.stdout).toBe('');
   });
 
+  it('S10: a no is remembered: the same host is not asked for again, and what gives it is said', async () => {
+    const words = ['shell', project, '--git-credentials', '--', 'true'];
+    const start = () =>
+      terminal(process.execPath, [here.cli, ...words], { env: here.env, cwd: here.directory, columns: 240 });
+    const asking = start();
+    await asking.shows('credentials for evil.example, the host of a remote? [y/N]');
+    asking.type('n\r');
+    expect(await asking.exited()).toBe(0);
+    const again = start();
+    await again.shows('no credentials for evil.example, as you answered; --git-credential-hosts');
+    expect(await again.exited()).toBe(0);
+  });
+
   it('S10: hosts that the user names stand in place of the remotes’', async () => {
     const env = { PI_SANDBOX_GIT_CREDENTIAL_HOSTS: 'git.example.org' };
     const result = await here.run(

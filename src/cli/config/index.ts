@@ -1,6 +1,6 @@
 /** Configuration of the host's side; see README.md. */
 export { hostCertificates } from './certificates.ts';
-export { grantConsent, hasConsent, readConsents } from './consent.ts';
+export { answerTo, readConsents, rememberAnswer } from './consent.ts';
 export { showPath } from './deep-merge.ts';
 export { DomainId } from './domain-id.ts';
 export { jobsEnvironment, passedEnvironment, terminalEnvironment } from './environment.ts';

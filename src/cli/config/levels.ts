@@ -8,7 +8,7 @@ import {
   readCounted,
   readTree,
 } from './config-tree.ts';
-import { hasConsent, readConsents } from './consent.ts';
+import { answerTo, readConsents } from './consent.ts';
 import { mergeOver, NOTHING, type Origin, type Traced } from './deep-merge.ts';
 import type { DomainId } from './domain-id.ts';
 import type { CanonicalPath } from './host-path.ts';
@@ -16,8 +16,8 @@ import { isObject, type Json, type JsonObject, ownValue, parseObject } from './j
 import type { Config } from './load.ts';
 import {
   allowedSettings,
-  type ConsentItem,
   consentEntries,
+  type MissingConsent,
   PROJECT_DIRECTORY,
   readProjectFiles,
 } from './project-level.ts';
@@ -47,7 +47,7 @@ export interface MergedLevels {
   readonly files: readonly MergedFile[];
   readonly origins: readonly FileOrigins[];
   readonly warnings: readonly string[];
-  readonly consentNeeded: readonly ConsentItem[];
+  readonly consentNeeded: readonly MissingConsent[];
 }
 
 /** What has been merged so far; one per call, filled level by level. */
@@ -58,7 +58,7 @@ interface Merging {
   readonly instructions: { heading: string; text: string; from: string }[];
   readonly entries: Map<string, readonly MergedFile[]>;
   readonly warnings: string[];
-  readonly consentNeeded: ConsentItem[];
+  readonly consentNeeded: MissingConsent[];
   readonly budget: ReadBudget;
 }
 
@@ -201,16 +201,17 @@ async function consented(
   const { entries, others } = consentEntries(parsed, kind);
   if (others.length > 0)
     merging.warnings.push(`${path}: ${others.slice(0, 10).join(', ')} ignored at the project's level`);
-  const consents =
-    entries.length === 0 || options.trustProject ? [] : await readConsents(options.config, project);
+  const ask = entries.length > 0 && options.trustProject !== true;
+  const consents = ask ? await readConsents(options.config, project) : undefined;
   const agreed: [string, Json][] = [];
   for (const { name, value, item } of entries) {
-    if (options.trustProject || hasConsent(consents, item)) agreed.push([name, value]);
+    const answer = consents === undefined ? 'agreed' : answerTo(consents, item);
+    if (answer === 'agreed') agreed.push([name, value]);
     else {
-      merging.consentNeeded.push(item);
-      merging.warnings.push(
-        `${path}: ignored without your consent: ${item.summary}; --trust-project-config accepts it`,
-      );
+      const refused = answer === 'refused';
+      merging.consentNeeded.push({ ...item, refused });
+      const why = refused ? 'ignored, since you refused it' : 'ignored without your consent';
+      merging.warnings.push(`${path}: ${why}: ${item.summary}; --trust-project-config accepts it`);
     }
   }
   return Object.fromEntries(agreed);

@@ -11,7 +11,7 @@ import { isObject, type Json, type JsonObject, ownValue } from './json.ts';
 import { legacyTable } from './legacy-table.ts';
 import { type FileOrigins, mergeLevels } from './levels.ts';
 import type { Config, Environment } from './load.ts';
-import type { ConsentItem } from './project-level.ts';
+import type { MissingConsent } from './project-level.ts';
 
 export interface MergeOptions {
   readonly config: Config;
@@ -34,15 +34,15 @@ export interface SessionMerge {
   readonly warnings: readonly string[];
   /** Every source of the merged settings' `packages`. */
   readonly packages: readonly string[];
-  /** What of the project's level was left out because the user has not agreed to it yet. */
-  readonly consentNeeded: readonly ConsentItem[];
+  /** What of the project's level was left out because the user has not agreed to it. */
+  readonly consentNeeded: readonly MissingConsent[];
   readonly sandbox: SandboxConfig;
   readonly certificates: Certificates | undefined;
 }
 
 /**
- * Merges global, domain and project level. With `consentNeeded` in the result, ask on a terminal, `grantConsent`,
- * and merge again; without a terminal the warnings already say what was ignored and which flag takes it.
+ * Merges global, domain and project level. With `consentNeeded` in the result, ask on a terminal,
+ * `rememberAnswer`, and merge again; without a terminal the warnings already say what was ignored and which flag takes it.
  *
  * @throws ConfigError naming file, line and column of invalid JSON, or the limit that a file exceeds
  */

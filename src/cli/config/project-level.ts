@@ -38,6 +38,12 @@ export interface ConsentItem {
   readonly summary: string;
 }
 
+/** One that the user has not agreed to. */
+export interface MissingConsent extends ConsentItem {
+  /** The answer was no: it is not asked for again. */
+  readonly refused: boolean;
+}
+
 /** What a project's own configuration can hold of them. */
 type ConfiguredKind = Exclude<ConsentItem['kind'], 'credential-host'>;
 

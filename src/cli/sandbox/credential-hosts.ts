@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { readRegularFile } from '../../lib/bounded-read.ts';
 import { UsageError } from '../../lib/errors.ts';
 import {
+  answerTo,
   type CanonicalPath,
   type Config,
   credentialHostItem,
-  grantConsent,
-  hasConsent,
   readConsents,
+  rememberAnswer,
   settingFromFlag,
 } from '../config/index.ts';
 import { info, warn } from '../ui/report.ts';
@@ -29,8 +29,8 @@ export interface HostChoice {
 
 /**
  * The hosts that the user has named, or those of the project's remotes that the user has agreed to for this project. A
- * session can change the remotes: so each needs consent once, on a terminal, and is left out where there is none. Empty
- * when the answer to every question was no.
+ * session can change the remotes: so each is asked for once, on a terminal, and left out where there is none. Empty when the
+ * answer to every question was no.
  *
  * @throws UsageError when there is no host to answer for, or none that has consent and nowhere to ask
  */
@@ -70,25 +70,35 @@ async function agreed(
   const left: string[] = [];
   for (const host of remotes) {
     const item = credentialHostItem(host);
-    if (hasConsent(consents, item)) allowed.push(host);
-    else if (await ask?.(`May git in the sandbox of ${display} get ${item.summary}?`)) {
-      await grantConsent(config, canonical, [item]);
-      allowed.push(host);
-    } else left.push(host);
+    let answer = answerTo(consents, item);
+    if (answer === undefined && ask !== undefined) {
+      const yes = await ask(`May git in the sandbox of ${display} get ${item.summary}?`);
+      answer = yes ? 'agreed' : 'refused';
+      await rememberAnswer(config, canonical, [item], answer);
+    }
+    (answer === 'agreed' ? allowed : left).push(host);
   }
-  if (left.length === 0) return allowed;
+  if (left.length > 0) tellLeft(left, { any: allowed.length > 0, asked: ask !== undefined });
+  return allowed;
+}
+
+/**
+ * Says which hosts get nothing, and what gives it to them: a no is not asked for again.
+ *
+ * @throws UsageError when there is no other, and nobody to ask
+ */
+function tellLeft(left: readonly string[], { any, asked }: { any: boolean; asked: boolean }): void {
   const hosts = left.join(', ');
-  if (ask !== undefined) info(`git in the sandbox gets no credentials for ${hosts}`);
-  else if (allowed.length > 0) {
-    warn(
-      `git in the sandbox gets no credentials for ${hosts} without your consent: start on a terminal to be asked, or name all hosts with --git-credential-hosts or GIT_CREDENTIAL_HOSTS`,
-    );
+  const none = `git in the sandbox gets no credentials for ${hosts}`;
+  const way = '--git-credential-hosts or GIT_CREDENTIAL_HOSTS';
+  if (asked) info(`${none}, as you answered; ${way} allows it`);
+  else if (any) {
+    warn(`${none} without your consent: start on a terminal to be asked, or name all hosts with ${way}`);
   } else {
-    throw new UsageError(`--git-credentials: you have not agreed yet to give credentials for ${hosts}`, {
-      hint: `start on a terminal to be asked; --git-credential-hosts ${left.join(',')} allows it for this start, GIT_CREDENTIAL_HOSTS for every one`,
+    throw new UsageError(`--git-credentials: you have not agreed to give credentials for ${hosts}`, {
+      hint: `start on a terminal to be asked once; --git-credential-hosts ${left.join(',')} allows it for this start, GIT_CREDENTIAL_HOSTS for every one`,
     });
   }
-  return allowed;
 }
 
 /** The hosts of a project's remotes that take passwords, each once. */

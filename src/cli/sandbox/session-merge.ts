@@ -3,10 +3,10 @@ import type { SandboxConfig } from '../../wire/index.ts';
 import {
   type Config,
   type DomainId,
-  grantConsent,
   mergeSessionConfig,
   type PackedMerge,
   packMerge,
+  rememberAnswer,
   type SessionMerge,
 } from '../config/index.ts';
 import { confirm } from '../ui/prompt.ts';
@@ -20,8 +20,8 @@ export interface MergeForStart {
 }
 
 /**
- * The configuration of a start, packed (S8). What the project brings and the user has not agreed to yet is asked for on
- * a terminal, once per content; elsewhere it is left out, and the warning names the flag, which is the same as a yes.
+ * The configuration of a start, packed (S8). What the project brings and the user has not answered about yet is asked for
+ * on a terminal, once per content; elsewhere it is left out, and the warning names the flag, which is the same as a yes.
  */
 export async function mergeForStart(
   config: Config,
@@ -39,15 +39,13 @@ export async function mergeForStart(
   const ask = { config, domain, project: project.canonical, env: process.env, name };
   const trusted = options.trustProjectConfig === true;
   let merge = await mergeSessionConfig(ask);
-  if (merge.consentNeeded.length > 0 && (options.interactive || trusted)) {
-    for (const item of merge.consentNeeded) {
-      const question = `${project.display} asks for: ${item.summary}. Allow it?`;
-      if (await confirm(question, '--trust-project-config', trusted || undefined)) {
-        await grantConsent(config, project.canonical, [item]);
-      }
-    }
-    merge = await mergeSessionConfig(ask);
+  const open = merge.consentNeeded.filter(({ refused }) => trusted || (options.interactive && !refused));
+  for (const item of open) {
+    const question = `${project.display} asks for: ${item.summary}. Allow it?`;
+    const agreed = await confirm(question, '--trust-project-config', trusted || undefined);
+    await rememberAnswer(config, project.canonical, [item], agreed ? 'agreed' : 'refused');
   }
+  if (open.length > 0) merge = await mergeSessionConfig(ask);
   const identity = await options.identity;
   for (const line of [...merge.warnings, ...identity.warnings]) warn(line);
   merge = withGitIdentity(merge, identity);

@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { extract } from 'tar-stream';
@@ -6,10 +6,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   CanonicalPath,
   DomainId,
-  grantConsent,
   loadConfig,
   mergeSessionConfig,
   packMerge,
+  rememberAnswer,
   showPath,
 } from '../../../src/cli/config/index.ts';
 import { ConfigError, LimitError } from '../../../src/lib/errors.ts';
@@ -271,7 +271,7 @@ describe('the project level is untrusted', () => {
       }),
     ]);
     expect(before.warnings[0]).toContain('--trust-project-config');
-    await grantConsent(before.config, project, before.consentNeeded);
+    await rememberAnswer(before.config, project, before.consentNeeded, 'agreed');
     const after = await merge();
     expect(json(after, 'mcp.json')).toEqual({
       mcpServers: { x: { command: 'sh', args: ['-c', 'evil\u001b[2J'] } },
@@ -293,16 +293,40 @@ describe('the project level is untrusted', () => {
     await ofProject('mcp.json', { mcpServers: { x: { command: 'theirs', timeout: 1 } } });
     const before = await merge();
     expect(json(before, 'mcp.json')).toEqual({ mcpServers: { x: { command: 'mine' } } });
-    await grantConsent(before.config, project, before.consentNeeded);
+    await rememberAnswer(before.config, project, before.consentNeeded, 'agreed');
     await ofProject('mcp.json', '{"mcpServers":{"x":{"timeout":1,"command":"theirs"}}}');
     expect(json(await merge(), 'mcp.json')).toEqual({ mcpServers: { x: { command: 'theirs', timeout: 1 } } });
+  });
+
+  it('S8: a no is remembered like a yes, for exactly that content, and a later yes takes its place', async () => {
+    const x = (word: string) => ofProject('mcp.json', { mcpServers: { x: { command: word } } });
+    await x('one');
+    const before = await merge();
+    expect(before.consentNeeded).toMatchObject([{ name: 'x', refused: false }]);
+    await rememberAnswer(before.config, project, before.consentNeeded, 'refused');
+    const refused = await merge();
+    expect(refused.consentNeeded).toMatchObject([{ name: 'x', refused: true }]);
+    expect(refused.warnings[0]).toMatch(/ignored, since you refused it.*--trust-project-config/);
+    await x('two');
+    expect((await merge()).consentNeeded).toMatchObject([{ refused: false }]);
+    await x('one');
+    await rememberAnswer(before.config, project, before.consentNeeded, 'agreed');
+    expect((await merge()).consentNeeded).toEqual([]);
+  });
+
+  it('S8: a program that knows of no refusals takes none for a yes', async () => {
+    await ofProject('mcp.json', { mcpServers: { x: { command: 'evil' } } });
+    const { config, consentNeeded } = await merge();
+    await rememberAnswer(config, project, consentNeeded, 'refused');
+    const { projects } = JSON.parse(await readFile(join(directory, 'consent.json'), 'utf8'));
+    expect(projects).toEqual({});
   });
 
   it('S8: two answers given at the same moment are both remembered', async () => {
     await ofProject('mcp.json', { mcpServers: { a: { command: 'a' }, b: { command: 'b' } } });
     const { config, consentNeeded } = await merge();
     expect(consentNeeded).toHaveLength(2);
-    await Promise.all(consentNeeded.map((item) => grantConsent(config, project, [item])));
+    await Promise.all(consentNeeded.map((item) => rememberAnswer(config, project, [item], 'agreed')));
     expect((await merge()).consentNeeded).toEqual([]);
   });
 

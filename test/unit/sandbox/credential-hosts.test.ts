@@ -76,7 +76,7 @@ describe('S10: consent to give credentials', () => {
     project = CanonicalPath.parse(join(directory, 'other'));
     mkdirSync(join(project, '.git'), { recursive: true });
     remotes('a.example');
-    await expect(hostsFor()).rejects.toThrow('not agreed yet to give credentials for a.example');
+    await expect(hostsFor()).rejects.toThrow('not agreed to give credentials for a.example');
   });
 
   it('S10: without a terminal and without consent nothing starts, and what allows it is said', async () => {
@@ -88,11 +88,14 @@ describe('S10: consent to give credentials', () => {
     });
   });
 
-  it('S10: that is refused is asked for again, and the start goes on without', async () => {
+  it('S10: that is refused is not asked for again, and a host that is named gets it all the same', async () => {
     remotes('a.example');
     expect(await hostsFor(() => false)).toEqual([]);
-    expect(await hostsFor(() => false)).toEqual([]);
-    expect(questions).toHaveLength(2);
+    expect(await hostsFor(() => true)).toEqual([]);
+    expect(questions).toHaveLength(1);
+    expect(await hostsFor(undefined, { named: 'a.example' })).toEqual(['a.example']);
+    remotes('a.example', 'b.example');
+    expect(await hostsFor(() => true)).toEqual(['b.example']);
   });
 
   it('S10: hosts that the user names need no question, whatever the remotes are', async () => {
