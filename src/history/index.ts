@@ -6,7 +6,7 @@ export { exportHistory, exportSession } from './export.ts';
 // From before domains had their own (S12): legacy/README.md.
 export { clearLegacyStore, surveyLegacy } from './legacy/clear.ts';
 export { LegacyMessage, LegacyRequest } from './legacy/helper.ts';
-export { isSettled as isLegacySettled } from './legacy/marker.ts';
+export { isSettled as isLegacySettled, oldHistoryLeft } from './legacy/marker.ts';
 export { migrateLegacy } from './legacy/migrate.ts';
 export type { MigrationOptions, MigrationProgress } from './legacy/options.ts';
 export {

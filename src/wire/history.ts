@@ -88,6 +88,8 @@ function answers() {
       open: amount(),
       trash: tally(),
       problems: problems(),
+      /** Files of the history from before domains had their own, of whatever domain, when it was last sorted (S12). */
+      oldHistoryLeft: z.optional(amount()),
     }),
     session: z.object({ type: z.literal('session'), ...sessionRow().shape }),
     trashed: z.object({

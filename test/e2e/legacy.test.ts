@@ -110,6 +110,20 @@ describe.each(ENGINES)('S12: old history on %s', (kind) => {
     expect(await listed()).toEqual({ work: [id(1), id(2), id(3)], private: [id(4)] });
   });
 
+  it('S13: the listing has a row for what is nobody’s, and one for what a start will take over', async () => {
+    const { stdout } = await here.run(['sessions', 'list']);
+    expect(stdout).toMatch(/^none \(old history\) +1 +\d+ B /m);
+    expect(stdout).not.toMatch(/(work|private) \(old history\)/);
+    const env = { PI_SANDBOX_LEGACY_PATHS: '/nowhere=private' };
+    expect((await here.run(['sessions', 'list'], { env })).stdout).toMatch(/^private \(old history\) +1 /m);
+    const { oldHistory } = JSON.parse((await here.run(['sessions', 'list', '--json'])).stdout);
+    expect(oldHistory).toMatchObject({
+      unowned: { count: 1, oldest: expect.any(String) },
+      damaged: { count: 0 },
+      waiting: {},
+    });
+  });
+
   it('S12, rule 4: no sandbox reaches what is left, and none sees another domain’s', async () => {
     const script =
       'ls -R /run/pi-agent-state/.pi; cat /run/pi-agent-state/.pi/agent/sessions/*/*; grep -rl "old words" /home/pi /run 2>/dev/null';
@@ -192,6 +206,7 @@ describe.each(ENGINES)('S12: old history on %s', (kind) => {
     expect(await window.exited()).toBe(1);
     const cleared = await here.run(['sessions', 'clear', '--legacy', '--yes']);
     expect(cleared).toMatchObject({ exitCode: 0, stdout: 'deleted 1 Session of no domain (7 B)\n' });
+    expect((await here.run(['sessions', 'list'])).stdout).not.toContain('old history');
     const again = await here.run(['sessions', 'clear', '--legacy', '--yes']);
     expect(again).toMatchObject({ exitCode: 0, stdout: 'there is no old history of no domain\n' });
     expect((await listed()).private).toHaveLength(3);

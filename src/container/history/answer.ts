@@ -10,6 +10,7 @@ import {
   type HistoryProblem,
   listSessions,
   listTrash,
+  oldHistoryLeft,
   pruneHistory,
   readDeletions,
   removeSession,
@@ -60,7 +61,8 @@ async function* listed(
   history: History,
   { retention, sessions, trash }: Extract<HistoryRequest, { verb: 'list' }>,
 ): AsyncGenerator<object> {
-  yield line('summary', withProblems(await summarizeHistory(history, { retention })));
+  const summary = withProblems(await summarizeHistory(history, { retention }));
+  yield line('summary', { ...summary, oldHistoryLeft: oldHistoryLeft(history.sessions) });
   if (sessions) for await (const row of listSessions(history, { retention })) yield line('session', row);
   if (trash) for await (const row of listTrash(history, { retention })) yield line('trashed', row);
 }

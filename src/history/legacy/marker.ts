@@ -43,6 +43,20 @@ export function isSettled(sessions: string, fingerprint: string): boolean {
   }
 }
 
+/**
+ * How many files of the old history were left, of whatever domain, when this domain's was last sorted; undefined when that
+ * is not known.
+ */
+export function oldHistoryLeft(sessions: string): number | undefined {
+  const directory = openDirectory(sessions);
+  try {
+    const marker = readMarker(directory);
+    return marker === 'newer' ? undefined : marker?.left;
+  } finally {
+    directory.close();
+  }
+}
+
 /** @internal */
 export function settledBy(marker: Marker | 'newer' | undefined, fingerprint: string): boolean {
   if (marker === undefined) return false;

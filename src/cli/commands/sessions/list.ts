@@ -7,6 +7,7 @@ import type { HistoryLine } from '../../../wire/index.ts';
 import type { DomainHistory } from '../../sandbox/history-domains.ts';
 import { askHistories, type DomainAnswer } from '../../sandbox/history-program.ts';
 import { ago, days, labelOf, named, only, size, tellProblems } from './lines.ts';
+import { asFacts, leftOfOldHistory, oldHistoryRows, type Seen } from './old-history.ts';
 import { exitCodeOf, oneDomain, type SessionsOptions, withHistories } from './scene.ts';
 
 export interface ListOptions extends SessionsOptions {
@@ -38,13 +39,15 @@ export function sessionsList(word: string | undefined, options: ListOptions): Pr
       trash,
     }));
     const rows = scene.histories.map((history) => rowOf(history, answers));
-    process.stdout.write(options.json === true ? asJson(rows, options) : asTable(rows, options));
+    const ofDomains = word === undefined && options.domain === undefined && !sessions && !trash;
+    const old = ofDomains ? await leftOfOldHistory(scene, rows) : { content: undefined, exitCode: 0 };
+    process.stdout.write(options.json === true ? asJson(rows, old, options) : asTable(rows, old, options));
     if (options.json !== true) {
       for (const { history, summary } of rows) {
         if (summary !== undefined) tellProblems(history.domain, summary.problems);
       }
     }
-    return exitCodeOf(answers);
+    return exitCodeOf(answers) || old.exitCode;
   });
 }
 
@@ -66,8 +69,9 @@ function nothing(): HistoryLine<'summary'> {
   return { type: 'summary', ...EMPTY, expired: 0, damaged: 0, open: 0, trash: EMPTY, problems };
 }
 
-function asTable(rows: readonly Row[], { sessions, trash }: ListOptions): string {
-  if (sessions !== true && trash !== true) return table(DOMAIN_HEADINGS, rows.map(domainCells));
+function asTable(rows: readonly Row[], old: Seen, { sessions, trash }: ListOptions): string {
+  if (sessions !== true && trash !== true)
+    return table(DOMAIN_HEADINGS, [...rows.map(domainCells), ...oldHistoryRows(old)]);
   const parts: string[] = [];
   if (sessions === true) {
     const lines = rows.flatMap((row) => row.sessions.map((session) => sessionCells(row, session)));
@@ -136,7 +140,7 @@ function trashCells({ history }: Row, session: HistoryLine<'trashed'>): string[]
 }
 
 /** Schema in docs/history.md. */
-function asJson(rows: readonly Row[], options: ListOptions): string {
+function asJson(rows: readonly Row[], old: Seen, options: ListOptions): string {
   const domains = rows.map(({ history, summary, sessions, trash }) => {
     const { domain, retention, sessions: volume } = history;
     return {
@@ -145,12 +149,18 @@ function asJson(rows: readonly Row[], options: ListOptions): string {
       volume: volume ?? null,
       retentionDays: retention?.days ?? null,
       trashDays: retention?.trashDays ?? null,
-      history: summary === undefined ? null : untyped(summary),
+      history: summary === undefined ? null : historyFacts(summary),
       ...(options.sessions === true ? { sessions: sessions.map(untyped) } : {}),
       ...(options.trash === true ? { trash: trash.map(untyped) } : {}),
     };
   });
-  return `${jsonText({ version: 1, domains }, 2)}\n`;
+  return `${jsonText({ version: 1, domains, ...asFacts(old) }, 2)}\n`;
+}
+
+/** What is left of old history is no domain's, and told once. */
+function historyFacts(summary: HistoryLine<'summary'>): object {
+  const { oldHistoryLeft: _, ...facts } = untyped(summary);
+  return facts;
 }
 
 /** Without the word by which the wire tells its lines apart. */
