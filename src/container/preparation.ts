@@ -1,8 +1,9 @@
 import { gitDir, npmDir, pathsOf } from '../agent-dir/index.ts';
+import type { OtherConversations } from '../history/index.ts';
 import { missingPackages } from '../pi/index.ts';
 import type { FrameConnection, RunRequest } from '../wire/index.ts';
 import { pruneBeforeStart, type Spare } from './history/start-prune.ts';
-import { jobsPruner } from './jobs-prune.ts';
+import { jobConversations, jobLeftovers } from './jobs-prune.ts';
 import type { Living } from './living.ts';
 import { answer, refusal, tell } from './replies.ts';
 import { type Place, SandboxState } from './sandbox-state.ts';
@@ -14,7 +15,7 @@ const MINUTE_MS = 60_000;
 
 /**
  * What has to be done before a program starts: the container's own set-up once, and for each start its configuration and
- * the retention of Sessions (S8, S11, S14); beside it that of work directories (W7) and of jobs (J14).
+ * the retention of Sessions and of jobs (S8, S11, S14, J14); beside it that of work directories (W7).
  */
 export class Preparation {
   /** Undefined until the first configuration has come. */
@@ -23,6 +24,7 @@ export class Preparation {
   private readonly living: Living;
   private readonly isEnding: () => boolean;
   private readonly starting = new Set<Spare>();
+  private readonly others: readonly OtherConversations[];
   private readonly besides: readonly (() => void)[];
   /** Set-up and merges happen one after the other, however many starts come at once. */
   private preparing: Promise<void> = Promise.resolve();
@@ -33,17 +35,15 @@ export class Preparation {
     this.isEnding = isEnding;
     const { roots, clock } = settings;
     const note = (event: string, facts: Record<string, unknown>): void => this.state?.log.write(event, facts);
-    this.besides = [
-      workPruner({ roots, clock, note }),
-      jobsPruner({
-        roots,
-        clock,
-        note,
-        project: process.env.PI_SANDBOX_PROJECT,
-        retentionDays: () => this.state?.merge.config.history?.retentionDays ?? 0,
-        host: () => this.state?.merge.config.name ?? '',
-      }),
-    ];
+    const jobs = {
+      roots,
+      clock,
+      note,
+      project: process.env.PI_SANDBOX_PROJECT,
+      host: () => this.state?.merge.config.name ?? '',
+    };
+    this.others = [jobConversations(jobs)];
+    this.besides = [workPruner({ roots, clock, note }), jobLeftovers(jobs)];
   }
 
   /** The entrypoint's work: the per-container part once, the merge with every start that brings one. */
@@ -96,6 +96,7 @@ export class Preparation {
         config,
         clock,
         starting: this.starting,
+        others: this.others,
         note: (event, facts) => this.state?.log.write(event, facts),
       },
       connection,

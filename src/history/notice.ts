@@ -60,6 +60,9 @@ function firstDeletion({ removed, others, expiredTrash, retention }: PruneReport
     said.push(
       'pi-sandbox: they are gone, since SESSIONS_TRASH_DAYS is 0; give it days to keep them in a trash',
     );
+  for (const { what, count } of others) {
+    if (count > 0) said.push(`pi-sandbox: ${count} of them are ${what}, which go for good`);
+  }
   said.push(
     `pi-sandbox: SESSIONS_RETENTION_DAYS (${days}) says for how long Sessions are kept, 0 keeps everything`,
   );

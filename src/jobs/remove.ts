@@ -35,6 +35,8 @@ const JOB_LOCK_MS = 250;
 export interface RemoveDeps extends JobDeps {
   /** Where Session locks lie (H3). */
   readonly sessionLocks: string;
+  /** Milliseconds to wait for another removal; default 10,000. */
+  readonly waitMs?: number;
 }
 
 export interface RemovedJob {
@@ -54,14 +56,14 @@ export class RemovalBusyError extends OperationError {
 /** Runs `work` as the only one that removes jobs of this state directory. @throws RemovalBusyError, FileError */
 export async function removing<T>(
   place: JobsPlace,
-  { clock, identity }: JobDeps,
+  { clock, identity, waitMs = REMOVAL_WAIT_MS }: JobDeps & Pick<RemoveDeps, 'waitMs'>,
   work: () => Promise<T>,
 ): Promise<T> {
   const record = { ...identity, startedAt: clock.now().toISOString(), what: 'a removal of jobs' };
   let lock: KernelLock;
   try {
     await makeStateDirectory(place.state);
-    lock = await takeLock(removalLock(place), { record, waitMs: REMOVAL_WAIT_MS, clock });
+    lock = await takeLock(removalLock(place), { record, waitMs, clock });
   } catch (error) {
     if (!(error instanceof LockTakenError)) throw error;
     const { record: holder } = error;

@@ -68,6 +68,23 @@ describe('S11: a start removes what expired', () => {
     });
   });
 
+  it('S11, J14: the number counts conversations of jobs, which go at the same age', async () => {
+    const project = here.project();
+    // There is no model, so it fails at once.
+    const job = await here.run(['jobs', project, 'run', '--name', 'done', 'say hello']);
+    expect(job.exitCode).not.toBe(0);
+    await plant(here, project, [old(31)]);
+    const age =
+      'for each in $XDG_STATE_HOME/pi-multi-agent/*/jobs/done/*_at; do echo 2026-01-02T03:04:05Z >$each; done';
+    expect(await here.run(['exec', project, '--', 'sh', '-c', age])).toMatchObject({ exitCode: 0 });
+    await here.run(['stop', project]);
+    expect(await start(project)).toMatchObject({
+      exitCode: 0,
+      stderr: 'pi-sandbox: removed 2 session(s) older than 30 days\n',
+    });
+    expect((await here.run(['jobs', project, 'list'])).stdout).not.toContain('done');
+  });
+
   it('S11: a -p run gets the line on stderr only', async () => {
     const project = here.project();
     await plant(here, project, [old(31)]);

@@ -3,6 +3,7 @@ import { pathsOf, type Roots } from '../../agent-dir/index.ts';
 import {
   acknowledgeFirstDeletion,
   type History,
+  type OtherConversations,
   type PruneReport,
   pruneHistory,
   pruneMessages,
@@ -30,6 +31,8 @@ export interface StartPrune {
   readonly clock: Clock;
   /** What the starts of the last moments name: no other start takes it away before their pi has opened it. */
   readonly starting: Set<Spare>;
+  /** What goes at the same age, and is counted with the Sessions. */
+  readonly others: readonly OtherConversations[];
   readonly note: (event: string, facts: Record<string, unknown>) => void;
 }
 
@@ -47,6 +50,7 @@ export async function pruneBeforeStart(
     const work = pruneHistory(history, {
       retention: { days: settings.retentionDays, trashDays: settings.trashDays },
       spare: alsoSpared(prune.starting, spareOf(roots, history, request)),
+      others: prune.others,
       clock,
       waitMs: LOCK_WAIT_MS,
       signal: AbortSignal.timeout(PRUNE_MS),

@@ -25,7 +25,7 @@ it('S11: what one start names, another that comes before its pi has opened it do
       directory: '/p',
     };
     await pruneBeforeStart(
-      { roots, config, clock: systemClock, starting, note: () => {} },
+      { roots, config, clock: systemClock, starting, others: [], note: () => {} },
       connection,
       request,
     );
