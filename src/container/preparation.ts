@@ -2,7 +2,7 @@ import { gitDir, npmDir, pathsOf } from '../agent-dir/index.ts';
 import type { OtherConversations } from '../history/index.ts';
 import { missingPackages } from '../pi/index.ts';
 import type { FrameConnection, RunRequest } from '../wire/index.ts';
-import { pruneBeforeStart, type Spare } from './history/start-prune.ts';
+import { pruneBeforeStart } from './history/start-prune.ts';
 import { jobConversations, jobLeftovers } from './jobs-prune.ts';
 import type { Living } from './living.ts';
 import { answer, refusal, tell } from './replies.ts';
@@ -23,7 +23,6 @@ export class Preparation {
   private readonly settings: Place & { bare?: boolean };
   private readonly living: Living;
   private readonly isEnding: () => boolean;
-  private readonly starting = new Set<Spare>();
   private readonly others: readonly OtherConversations[];
   private readonly besides: readonly (() => void)[];
   /** Set-up and merges happen one after the other, however many starts come at once. */
@@ -95,7 +94,6 @@ export class Preparation {
         roots,
         config,
         clock,
-        starting: this.starting,
         others: this.others,
         note: (event, facts) => this.state?.log.write(event, facts),
       },

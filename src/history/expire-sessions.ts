@@ -1,5 +1,6 @@
 /** The first half of a prune: Sessions that expired leave their place for the trash. */
 import type { Stats } from 'node:fs';
+import { systemClock } from '../lib/clock.ts';
 import { removeEmptyChild, statChild } from '../lib/directory-entries.ts';
 import { hasCode, messageOf } from '../lib/errors.ts';
 import { addProblem, addTo, count, isFull } from './bounded.ts';
@@ -18,6 +19,7 @@ import {
   moveToTrash,
   removeEmptyFolders,
 } from './move.ts';
+import { withoutNamed } from './named.ts';
 import type { Pruning } from './pruning.ts';
 import { recordOne } from './remove.ts';
 import { isOlderThan, lastChangeOf } from './session-facts.ts';
@@ -76,8 +78,11 @@ function decide(pruning: Pruning, found: FoundFile): Expired | undefined {
 }
 
 /** False when going on is of no use. */
-async function expire(pruning: Pruning, batch: readonly Expired[]): Promise<boolean> {
+async function expire(pruning: Pruning, found: readonly Expired[]): Promise<boolean> {
   const { root, log, now, report, options, between } = pruning;
+  // A start may have come since the walk began.
+  const batch = withoutNamed(root, found, (options.clock ?? systemClock).now().getTime());
+  report.spared += found.length - batch.length;
   if (!log) {
     const day = dayOf(new Date(now));
     for (const session of batch) {

@@ -1,4 +1,5 @@
 /** Session history of one domain: retention, trash, listing, log; see README.md. */
+export { bringBackNamed } from './bring-back.ts';
 export { type BroughtBackSession, logBroughtBack } from './brought-back.ts';
 export { type ClearOptions, clearHistory } from './clear.ts';
 export { type LogLine, readDeletions } from './deletion-log.ts';
@@ -17,6 +18,7 @@ export {
   type MigrationReport,
 } from './legacy/report.ts';
 export { LEGACY_SEAL } from './legacy/store.ts';
+export { announceStart, isNamed, type NamedHere, namesNothing } from './named.ts';
 export { acknowledgeFirstDeletion, pruneMessages } from './notice.ts';
 export { HistoryBusyError } from './own-directory.ts';
 export { pruneHistory } from './prune.ts';

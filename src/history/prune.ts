@@ -9,6 +9,7 @@ import { openDeletionLog } from './deletion-log.ts';
 import { expireSessions } from './expire-sessions.ts';
 import { expireTrash } from './expire-trash.ts';
 import { DAY_MS, NOTICE_FILE, OWN_DIRECTORY } from './layout.ts';
+import { forgetStarts } from './named.ts';
 import { changingHistory, inHistory } from './own-directory.ts';
 import type { Pruning, Report } from './pruning.ts';
 import type { History, PruneOptions, PruneReport } from './types.ts';
@@ -51,6 +52,7 @@ async function prune(
   };
   const { report } = pruning;
   try {
+    if (own !== undefined) forgetStarts(own, pruning.now);
     if (retention.days > 0) await expireSessions(pruning);
     await expireTrash(pruning);
     await pruneOthers(pruning);

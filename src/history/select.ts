@@ -147,7 +147,7 @@ function matches(): Matches {
 }
 
 /** Copies of one day are numbered: `.trashed`, `.2.trashed`, …, `.10.trashed`. */
-function isNewerCopy(a: Place, b: Place): boolean {
+export function isNewerCopy(a: Place, b: Place): boolean {
   if (a.day !== b.day) return (a.day ?? '') > (b.day ?? '');
   return a.name.length === b.name.length ? a.name > b.name : a.name.length > b.name.length;
 }

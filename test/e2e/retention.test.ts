@@ -169,6 +169,44 @@ describe('S11: what a start names is never affected', () => {
       expect(left, named.id).not.toContain(other.id);
     }
   });
+
+  it('S11: one that a start of another project has taken is back, and pi goes on with it', async () => {
+    const [project, other] = [here.project(), here.project()];
+    const taken: Planted = { id: 'taken-away', days: 60, cwd: project, text: 'words of long ago' };
+    await plant(here, project, [taken]);
+    expect((await start(other)).stderr).toContain('removed 1 session(s)');
+    const result = await here.run([
+      'start',
+      '--demo',
+      project,
+      '--',
+      '-p',
+      'run true',
+      '--session',
+      taken.id,
+    ]);
+    expect(result).toMatchObject({ exitCode: 0 });
+    expect(result.stderr).toContain('the Session taken-away was in the trash and is back, since this start');
+    const text = await here.run(['sessions', 'export', taken.id, '--domain', 'work']);
+    expect(text.stdout).toContain('words of long ago');
+    expect(text.stdout).toContain('run true');
+    expect((await here.run(['sessions', 'log', 'work'])).stdout).toMatch(
+      /restored.*taken-away|taken-away.*restored/,
+    );
+  });
+
+  it('S11: starts of two projects at the same moment: what one names is there for its pi, each time', async () => {
+    const [project, other] = [here.project(), here.project()];
+    for (let time = 1; time <= 4; time++) {
+      const named: Planted = { id: `raced-${time}`, days: 60, cwd: project };
+      await plant(here, project, [named]);
+      const [own] = await Promise.all([
+        here.run(['start', '--demo', project, '--', '-p', 'run true', '--session', named.id]),
+        start(other),
+      ]);
+      expect(own, named.id).toMatchObject({ exitCode: 0 });
+    }
+  });
 });
 
 describe('S11: a Session that the user is about to choose', () => {

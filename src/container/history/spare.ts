@@ -1,25 +1,27 @@
 /** Which expired Sessions a start leaves alone because it names them (S11). */
 import { realpathSync } from 'node:fs';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { basename, join, relative, resolve } from 'node:path';
 import { pathsOf, type Roots } from '../../agent-dir/index.ts';
-import { type History, newestSessionFile, type SessionFacts } from '../../history/index.ts';
+import { type History, type NamedHere, newestSessionFile } from '../../history/index.ts';
 import { type NamedSessions, namedSessions, sessionFolderName } from '../../pi/index.ts';
 import type { RunRequest } from '../../wire/index.ts';
 
-/** The test that a prune asks about each expired Session: true for one that it must not touch. */
-export function spareOf(
+/** What a start names, as the history knows it. */
+export function namedHere(
   roots: Roots,
   history: History,
   request: Pick<RunRequest, 'program' | 'arguments' | 'directory'>,
-): (session: SessionFacts) => boolean {
+): NamedHere {
   const named = namedSessions(argumentsOfPi(request));
   const cwd = request.directory;
   const places = { root: realPath(roots.sessions), home: pathsOf(roots).home, cwd };
-  const files = new Set(named.files.map((file) => below(places, file)));
-  if (named.newest) files.add(newestSessionFile(history, cwd));
-  const folders = foldersOf(named, places);
-  return ({ file, id }) =>
-    files.has(file) || folders.has(dirname(file)) || named.ids.some((start) => id.startsWith(start));
+  const files = named.files.map((file) => below(places, file));
+  if (named.newest) files.push(newestSessionFile(history, cwd));
+  return { ids: named.ids, files: known(files), folders: known(foldersOf(named, places)) };
+}
+
+function known(paths: readonly (string | undefined)[]): string[] {
+  return [...new Set(paths.filter((path) => path !== undefined))];
 }
 
 /** Also `shell -- pi …` starts a pi. */
@@ -41,10 +43,11 @@ interface Places {
  * The folders, relative to the history, in which every Session is spared: what `-r` is about to show, and a
  * `--session-dir` within the history in which `-c` looks for the newest.
  */
-function foldersOf({ choice, newest, directory }: NamedSessions, places: Places): Set<string | undefined> {
+function foldersOf({ choice, newest, directory }: NamedSessions, places: Places): (string | undefined)[] {
   const own = choice ? [sessionFolderName(places.cwd)] : [];
-  const given = directory !== undefined && (choice || newest) ? [below(places, directory) || '.'] : [];
-  return new Set([...own, ...given]);
+  if (directory === undefined || !(choice || newest)) return own;
+  const given = below(places, directory);
+  return [...own, given === '' ? '.' : given];
 }
 
 /** A path given to pi, relative to the history and by its real name; undefined for one that is elsewhere. */

@@ -2,7 +2,13 @@
 import { pathsOf, type Roots } from '../../agent-dir/index.ts';
 import {
   acknowledgeFirstDeletion,
+  announceStart,
+  bringBackNamed,
   type History,
+  type HistoryNeeds,
+  isNamed,
+  type NamedHere,
+  namesNothing,
   type OtherConversations,
   type PruneReport,
   pruneHistory,
@@ -12,25 +18,19 @@ import type { Clock } from '../../lib/clock.ts';
 import { messageOf, TimeoutError } from '../../lib/errors.ts';
 import type { FrameConnection, RunRequest, SandboxConfig } from '../../wire/index.ts';
 import { tell } from '../replies.ts';
-import { spareOf } from './spare.ts';
+import { namedHere } from './spare.ts';
 
 /** Another sandbox of the domain may be pruning; it does the same work, so it is not waited for any longer. */
 const LOCK_WAIT_MS = 2_000;
 /** 100,000 Sessions take seconds. What is left after this is the next start's. */
 const PRUNE_MS = 10_000;
-/** So long after its prune a pi may need to open the Session that its start names. */
-const STARTING_MS = 60_000;
 /** A disk that does not answer must not hold a start back for ever. */
 const GIVE_UP_MS = 15_000;
-
-export type Spare = ReturnType<typeof spareOf>;
 
 export interface StartPrune {
   readonly roots: Roots;
   readonly config: SandboxConfig;
   readonly clock: Clock;
-  /** What the starts of the last moments name: no other start takes it away before their pi has opened it. */
-  readonly starting: Set<Spare>;
   /** What goes at the same age, and is counted with the Sessions. */
   readonly others: readonly OtherConversations[];
   readonly note: (event: string, facts: Record<string, unknown>) => void;
@@ -46,20 +46,25 @@ export async function pruneBeforeStart(
   const settings = config.history;
   if (settings === undefined) return;
   const history: History = { sessions: roots.sessions, locks: pathsOf(roots).sessionLocks };
+  const needs: HistoryNeeds = {
+    clock,
+    waitMs: LOCK_WAIT_MS,
+    signal: AbortSignal.timeout(PRUNE_MS),
+    holder: {
+      pid: process.pid,
+      host: config.name,
+      startedAt: clock.now().toISOString(),
+      what: 'the prune of a start',
+    },
+  };
+  const named = namedHere(roots, history, request);
+  if (!namesNothing(named)) keepFromOthers(history, named, needs, note);
   try {
     const work = pruneHistory(history, {
+      ...needs,
       retention: { days: settings.retentionDays, trashDays: settings.trashDays },
-      spare: alsoSpared(prune.starting, spareOf(roots, history, request)),
+      spare: (session) => isNamed(named, session),
       others: prune.others,
-      clock,
-      waitMs: LOCK_WAIT_MS,
-      signal: AbortSignal.timeout(PRUNE_MS),
-      holder: {
-        pid: process.pid,
-        host: config.name,
-        startedAt: clock.now().toISOString(),
-        what: 'the prune of a start',
-      },
     });
     const report = await within(GIVE_UP_MS, work);
     for (const line of pruneMessages(report, { domain: config.domain })) {
@@ -79,13 +84,41 @@ export async function pruneBeforeStart(
       `old Sessions were not all pruned: ${messageOf(error)}; the next start tries again`,
     );
   }
+  await bringBack(history, named, { ...needs, signal: AbortSignal.timeout(PRUNE_MS) }, connection);
 }
 
-/** The prunes of other starts may be at work already, so what counts is what is named at the moment they ask. */
-function alsoSpared(starting: Set<Spare>, spare: Spare): Spare {
-  starting.add(spare);
-  setTimeout(() => starting.delete(spare), STARTING_MS).unref();
-  return (session) => [...starting].some((named) => named(session));
+/** Where it cannot be written, as on a full disk, the trash still has what another sandbox's prune takes. */
+function keepFromOthers(
+  history: History,
+  named: NamedHere,
+  needs: HistoryNeeds,
+  note: StartPrune['note'],
+): void {
+  try {
+    announceStart(history, named, needs);
+  } catch (error) {
+    note('start-not-announced', { reason: messageOf(error) });
+  }
+}
+
+/** After the prune: whatever prunes from now on knows what this start names. */
+async function bringBack(
+  history: History,
+  named: NamedHere,
+  needs: HistoryNeeds,
+  connection: FrameConnection,
+): Promise<void> {
+  try {
+    for (const { id } of await within(GIVE_UP_MS, bringBackNamed(history, named, needs))) {
+      tell(connection, 'info', `the Session ${id} was in the trash and is back, since this start names it`);
+    }
+  } catch (error) {
+    tell(
+      connection,
+      'warning',
+      `if the trash has what this start names, it stays there: ${messageOf(error)}`,
+    );
+  }
 }
 
 /** What should have gone or been looked at, and was not; what is no Session is for `sessions list` to report. */

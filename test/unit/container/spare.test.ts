@@ -2,7 +2,8 @@ import { mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { pathsOf, type Roots } from '../../../src/agent-dir/index.ts';
-import { spareOf } from '../../../src/container/history/spare.ts';
+import { namedHere } from '../../../src/container/history/spare.ts';
+import { isNamed } from '../../../src/history/index.ts';
 import { parseSessionId } from '../../../src/pi/index.ts';
 import type { RunRequest } from '../../../src/wire/index.ts';
 import { makeRoots } from './sandbox.ts';
@@ -39,11 +40,11 @@ function spared(
   program: RunRequest['program'] = 'pi',
 ): string[] {
   const history = { sessions: roots.sessions, locks: pathsOf(roots).sessionLocks };
-  const spare = spareOf(roots, history, { program, arguments: given, directory: CWD });
+  const named = namedHere(roots, history, { program, arguments: given, directory: CWD });
   return [newest, older, other, flat].flatMap((file) => {
     const id = parseSessionId(/_(.*)\.jsonl$/.exec(file)?.[1] ?? '');
     if (id === undefined) throw new Error(`${file} has no id`);
-    return spare({ file, id, cwd: CWD, bytes: 1, lastChange: new Date() }) ? [id] : [];
+    return isNamed(named, { file, id }) ? [id] : [];
   });
 }
 
@@ -82,5 +83,6 @@ describe('S11: a start leaves alone what it names', () => {
   it('S11: a --session-dir within the history in which -c looks', () => {
     const here = world();
     expect(spared(here, ['--session-dir', here.roots.sessions, '-c'])).toContain('flat-1');
+    expect(spared(here, ['--session-dir', '/elsewhere', '-r'])).toEqual(['new-1', 'old-1']);
   });
 });
