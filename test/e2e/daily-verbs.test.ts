@@ -27,6 +27,8 @@ describe('S15: exec', () => {
     });
     expect(result).toEqual({ exitCode: 7, signal: undefined, stdout: input, stderr: 'a b /tmp\n' });
     expect(await here.run(['exec', '--', 'pwd'], { cwd: project })).toMatchObject({ stdout: `${project}\n` });
+    // As docker's is typed; here a terminal is used where there is one, and never needed.
+    expect(await here.run(['exec', '-it', project, '--', 'pwd'])).toMatchObject({ stdout: `${project}\n` });
   });
 
   it('S15: starts nothing, and says what to do', async () => {

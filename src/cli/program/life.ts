@@ -61,6 +61,9 @@ export function addLifeVerbs({ program, runs, runsMany, rest }: Grammar): void {
     .option('--domain <name>', DOMAIN)
     .option('-e, --env <NAME[=value]>', 'set a variable for the command', several)
     .option('-w, --workdir <directory>', 'directory in the sandbox (default: the project)')
+    // Fingers that know docker type them; there is a terminal where both ends are one, and input always.
+    .addOption(program.createOption('-i, --interactive').hideHelp())
+    .addOption(program.createOption('-t, --tty').hideHelp())
     .addHelpText('after', examples('exec -- git status', 'exec ~/work/shop -w /tmp -- ls -l'))
     .action(
       runs(async (argument, options: object) =>
