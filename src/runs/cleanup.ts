@@ -1,27 +1,16 @@
 /** `cleanup` (R5, R6, R9): the worktrees of a run, then all else that is kept of it. */
 import { RunError } from './errors.ts';
 import { readWorktrees } from './files.ts';
-import type { HeldRun } from './held-run.ts';
-import { isStepId, type StepId } from './ids.ts';
-import { mayMutate, type RunCaller } from './ownership.ts';
+import { isRunId, isStepId, type StepId } from './ids.ts';
+import { openJournal } from './journal.ts';
+import type { OwnerDeps } from './owner/options.ts';
+import { endOrphan } from './owner/orphan.ts';
+import { callerText, describeOwner, mayMutate, type RunCaller } from './ownership.ts';
 import type { RunDirectory, RunsPlace } from './places.ts';
 import { removeHeldRun } from './remove.ts';
-import type { RunDeps } from './request.ts';
-import type { RunState } from './status-file.ts';
-import { lockRun, ownerName } from './take.ts';
+import { lockRun } from './take.ts';
 import { factsOf, knownRun, type RunView, readRun } from './view.ts';
-
-/** What removes the worktrees of a run whose lock is held. */
-export interface WorktreeRemoval {
-  /** @throws RunError `worktree-dirty` that names the files, without `force`; it works where the repository has gone */
-  remove(step: StepId, options: { force: boolean }): Promise<unknown>;
-}
-
-export interface CleanupDeps extends RunDeps {
-  readonly worktreesOf: (directory: RunDirectory, id: string) => Promise<WorktreeRemoval>;
-  /** Ends what an orphan's steps still do, and the run with them; its lock is free then. */
-  readonly endOrphan: (held: HeldRun) => Promise<RunState>;
-}
+import { openWorktrees } from './worktrees/open.ts';
 
 export interface CleanupOptions {
   readonly caller: RunCaller;
@@ -34,8 +23,10 @@ export interface CleanedRun {
   readonly runId: string;
   /** Its directory has gone. */
   readonly removed: boolean;
-  /** Steps whose worktrees have gone with it. */
+  /** Steps whose worktrees have gone. */
   readonly worktrees: readonly string[];
+  /** Of them; they have commits that nothing else has. */
+  readonly keptBranches: readonly string[];
   readonly bytes: number;
 }
 
@@ -48,7 +39,7 @@ export async function cleanupRun(
   place: RunsPlace,
   directory: RunDirectory,
   options: CleanupOptions,
-  deps: CleanupDeps,
+  deps: OwnerDeps,
 ): Promise<CleanedRun> {
   const view = allowed(await readRun(directory), options);
   await end(place, directory, view.id, options, deps);
@@ -56,10 +47,10 @@ export async function cleanupRun(
   try {
     // As it is now that nobody else can change it.
     const run = allowed(await readRun(directory, { held: false }), options);
-    const worktrees = await removeWorktrees(run, options, deps);
-    if (options.worktreesOnly) return { runId: run.id, removed: false, worktrees, bytes: 0 };
+    const removed = await removeWorktrees(run, options, deps);
+    if (options.worktreesOnly) return { runId: run.id, removed: false, ...removed, bytes: 0 };
     const { bytes } = await removeHeldRun(place, run, 'asked', deps);
-    return { runId: run.id, removed: true, worktrees, bytes };
+    return { runId: run.id, removed: true, ...removed, bytes };
   } finally {
     lock.release();
   }
@@ -71,14 +62,15 @@ async function end(
   directory: RunDirectory,
   id: string,
   options: CleanupOptions,
-  deps: CleanupDeps,
+  deps: OwnerDeps,
 ): Promise<void> {
   const lock = await lockRun(directory, id, deps);
   try {
     const run = allowed(await readRun(directory, { held: false }), options);
     if (run.kind !== 'run' || run.state.terminal) return;
     const { manifest, state } = run;
-    await deps.endOrphan({ place, directory, manifest, state, lock });
+    const reason = `canceled by ${callerText(options.caller)}, to clean it up`;
+    await endOrphan({ place, directory, manifest, state, lock }, deps, reason);
   } finally {
     lock.release();
   }
@@ -91,31 +83,38 @@ function allowed(view: RunView, { caller, force, worktreesOnly }: CleanupOptions
   if (view.kind === 'none' || (view.kind !== 'run' && (!force || worktreesOnly))) return knownRun(view);
   if (view.kind === 'run') {
     const { id, manifest } = view;
-    mayMutate('cleanup', { id, facts: factsOf(view), owner: ownerName(manifest) }, { ...caller, force });
+    mayMutate('cleanup', { id, facts: factsOf(view), owner: describeOwner(manifest) }, { ...caller, force });
   }
   return view;
+}
+
+interface RemovedWorktrees {
+  readonly worktrees: readonly StepId[];
+  readonly keptBranches: readonly string[];
 }
 
 async function removeWorktrees(
   { kind, id, directory }: SomeRun,
   { force }: CleanupOptions,
-  { worktreesOf }: CleanupDeps,
-): Promise<StepId[]> {
+  { env, clock }: OwnerDeps,
+): Promise<RemovedWorktrees> {
   const facts = await readWorktrees(directory);
-  if (facts.kind !== 'known') {
-    if (kind !== 'run' || force) return [];
+  if (facts.kind !== 'known' || !isRunId(id)) {
+    if (kind !== 'run' || force) return { worktrees: [], keptBranches: [] };
     throw new RunError('damaged', `the worktrees of run ${id} are not known`, {
       hint: `multi-agent runs cleanup --force ${id} removes it all the same`,
     });
   }
-  const left = facts.value.filter(({ cleanedUp }) => !cleanedUp);
-  if (left.length === 0) return [];
-  const worktrees = await worktreesOf(directory, id);
-  const removed: StepId[] = [];
-  for (const { stepId } of left) {
-    if (!isStepId(stepId)) continue;
-    await worktrees.remove(stepId, { force });
-    removed.push(stepId);
+  const left = facts.value
+    .filter(({ cleanedUp }) => !cleanedUp)
+    .map(({ stepId }) => stepId)
+    .filter(isStepId);
+  if (left.length === 0) return { worktrees: [], keptBranches: [] };
+  const journal = await openJournal(directory, clock);
+  const worktrees = await openWorktrees(directory, id, { env, clock, journal });
+  const keptBranches: string[] = [];
+  for (const stepId of left) {
+    keptBranches.push(...(await worktrees.remove(stepId, { force })).keptBranches);
   }
-  return removed;
+  return { worktrees: left, keptBranches };
 }

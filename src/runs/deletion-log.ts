@@ -34,7 +34,11 @@ export type RunLogLine =
   | { readonly event: 'kept'; readonly run: RunDirectory; readonly reason: string };
 
 /** @throws FileError, LockTakenError; nothing is deleted that could not be announced */
-export async function logRunDeletion(place: RunsPlace, line: RunLogLine, { clock }: RunDeps): Promise<void> {
+export async function logRunDeletion(
+  place: RunsPlace,
+  line: RunLogLine,
+  { clock }: Pick<RunDeps, 'clock'>,
+): Promise<void> {
   const lock = await takeLock(runDeletionLock(place), { waitMs: LOCK_MS, clock });
   try {
     const value = { version: VERSION, at: clock.now().toISOString(), ...line };

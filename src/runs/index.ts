@@ -1,15 +1,11 @@
-export {
-  type CleanedRun,
-  type CleanupDeps,
-  type CleanupOptions,
-  cleanupRun,
-  type WorktreeRemoval,
-} from './cleanup.ts';
+export { type ChangeOptions, cancelRun, messageRun } from './change.ts';
+export { type CleanedRun, type CleanupOptions, cleanupRun } from './cleanup.ts';
 export { createRun } from './create.ts';
 export * from './errors.ts';
 export * from './events.ts';
 export * from './files.ts';
 export { findRun, runIds } from './find.ts';
+export { type Followed, type FollowOptions, followEvents } from './follow.ts';
 export { type CheckedGraph, checkGraph, dependenciesOf, type Graph, type Step } from './graph/graph.ts';
 export { graphJsonSchema } from './graph/schema.ts';
 export { filledPrompt, partsOfPrompt, type TemplateField, type TemplatePart } from './graph/template.ts';
@@ -31,11 +27,11 @@ export * from './protocol.ts';
 export { reattachRun, type Snapshot } from './reattach.ts';
 export type { RunDeps, StartRequest } from './request.ts';
 export * from './scheduler.ts';
-export * from './schedules/index.ts';
 export * from './status-file.ts';
 export { KEPT_REASONS, type KeptReason, SweepBusyError, type SweepReport, sweepRuns } from './sweep.ts';
-export { holdRun, lockRun, ownerName, type TakeOptions, takeOwnership } from './take.ts';
+export { holdRun, lockRun, type TakeOptions, takeOwnership } from './take.ts';
 export * from './view.ts';
+export { type WaitedRun, type WaitForRunOptions, waitForRun } from './wait.ts';
 export type { Named, WorktreeLook } from './worktrees/look.ts';
 export { openWorktrees, type Worktrees } from './worktrees/open.ts';
 export * from './worktrees-file.ts';

@@ -17,6 +17,12 @@ export function runCaller({ session, parent }: Pick<Caller, 'session' | 'parent'
   return { session, operator: session === null && parent === undefined };
 }
 
+/** Who asks, for people to read. */
+export function callerText({ session, operator }: RunCaller): string {
+  if (session !== null) return `session ${session}`;
+  return operator ? 'the operator' : 'an agent';
+}
+
 /** Who owns a run, for people to read. */
 export function describeOwner({ ownerSessionId, ownerPid, ownerContainer }: Ownership): string {
   const who = ownerSessionId === null ? 'an operator' : `session ${ownerSessionId}`;

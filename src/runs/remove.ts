@@ -16,6 +16,8 @@ import { type RunDirectory, type RunsPlace, runSocketDirectory, runSocketName } 
 import type { RunDeps } from './request.ts';
 import type { RunView } from './view.ts';
 
+export type RemoveRunDeps = Pick<RunDeps, 'clock' | 'random'>;
+
 /** Runs that are being deleted. */
 export const GONE_PREFIX = '.gone-';
 
@@ -28,7 +30,7 @@ export async function removeHeldRun(
   place: RunsPlace,
   run: Exclude<RunView, { kind: 'none' }>,
   why: RunRemovalReason,
-  deps: RunDeps,
+  deps: RemoveRunDeps,
 ): Promise<Deletion> {
   const { directory } = run;
   const known = run.kind === 'run' ? run : undefined;
@@ -44,7 +46,7 @@ export async function removeHeldRun(
 }
 
 /** What a killed start or removal has left; the caller holds its lock, if it has one. */
-export async function removeLeftover(place: RunsPlace, name: string, deps: RunDeps): Promise<void> {
+export async function removeLeftover(place: RunsPlace, name: string, deps: RemoveRunDeps): Promise<void> {
   const path = join(place.root, name);
   const facts = { status: null, project: null };
   await logRunDeletion(place, { event: 'removing', run: path, why: 'leftover', ...facts }, deps);
@@ -65,7 +67,7 @@ async function deleteLogged(
   root: DirectoryHandle,
   name: string,
   directory: RunDirectory,
-  deps: RunDeps,
+  deps: RemoveRunDeps,
 ): Promise<Deletion> {
   const deletion = await deleteGone(root, name, MANIFEST_FILE);
   const { bytes, entries, obstacle } = deletion;

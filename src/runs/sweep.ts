@@ -118,10 +118,16 @@ async function sweep(all: Sweep): Promise<SweepReport> {
 async function sweepRun(all: Sweep, run: KnownRun): Promise<void> {
   if (run.state.terminal) return sweepFinal(all, run);
   if (run.held !== false) return keep(all, 'live');
-  if (!isOver(all, run.state.updatedAt, LIMITS.orphanSeconds)) return keep(all, 'orphan');
+  if (!isOver(all, caredForAt(run), LIMITS.orphanSeconds)) return keep(all, 'orphan');
   if (await hasLiveJob(run.state)) return keep(all, 'steps-run');
   if (all.dryRun) all.expired++;
   else if (!(await expire(all, run))) keep(all, 'live');
+}
+
+/** Its last change, or when somebody has taken it over since. */
+function caredForAt({ manifest, state }: KnownRun): string {
+  const [, last = state.updatedAt] = [manifest.ownerStartedAt, state.updatedAt].sort();
+  return last;
 }
 
 /** A time that cannot be read, or is in the future, is none that is over. */
@@ -136,9 +142,9 @@ async function expire(all: Sweep, { directory }: KnownRun): Promise<boolean> {
   try {
     const run = await readRun(directory, { held: false });
     if (run.kind !== 'run' || run.state.terminal) return false;
-    if (!isOver(all, run.state.updatedAt, LIMITS.orphanSeconds)) return false;
+    if (!isOver(all, caredForAt(run), LIMITS.orphanSeconds)) return false;
     const { clock } = all.deps;
-    const reason = `nobody has owned it since ${run.state.updatedAt}`;
+    const reason = `nobody has cared for it since ${caredForAt(run)}`;
     const state = advanceRun(run.state, run.manifest.graph, { type: 'expire', reason }, clock.now());
     await writeState(directory, state);
     const journal = await openJournal(directory, clock);

@@ -2,32 +2,30 @@
  * Taking a run whose owner is gone (R6): its lock first, so that of several who try one gets it, then who owns it now is
  * written down. Never from an owner that lives.
  */
+import type { Clock } from '../lib/clock.ts';
 import { hasCode } from '../lib/errors.ts';
 import { type FileLock, LockTakenError, takeLock } from '../lib/kernel-lock.ts';
 import { RunError } from './errors.ts';
-import { writeManifest, writeState } from './files.ts';
+import { writeManifest } from './files.ts';
 import type { HeldRun } from './held-run.ts';
 import { openJournal } from './journal.ts';
 import type { Manifest } from './manifest.ts';
-import { isOwn, type RunCaller } from './ownership.ts';
+import { describeOwner, isOwn, type RunCaller } from './ownership.ts';
 import { type RunDirectory, type RunsPlace, runLock } from './places.ts';
-import type { RunDeps } from './request.ts';
 import { type KnownRun, readKnownRun } from './view.ts';
 
-/** Who runs, or last ran, a run: for people. */
-export function ownerName({
-  ownerPid,
-  ownerSessionId,
-  ownerContainer,
-  ownerStartedAt,
-}: Pick<Manifest, 'ownerPid' | 'ownerSessionId' | 'ownerContainer' | 'ownerStartedAt'>): string {
-  const whose = ownerSessionId === null ? 'no session' : `session ${ownerSessionId}`;
-  return `${whose}, process ${ownerPid} on ${ownerContainer} since ${ownerStartedAt}`;
+/** Of whoever takes a lock: its identity is written beside it. */
+export interface LockDeps {
+  readonly clock: Clock;
+  readonly identity: { readonly pid: number; readonly host: string };
 }
 
 /** The lock of a run, whatever its files say. @throws RunError `run-is-live`, `not-found`; FileError */
-export async function lockRun(directory: RunDirectory, id: string, deps: RunDeps): Promise<FileLock> {
-  const { clock, identity } = deps;
+export async function lockRun(
+  directory: RunDirectory,
+  id: string,
+  { clock, identity }: LockDeps,
+): Promise<FileLock> {
   const { pid, host } = identity;
   const record = { pid, host, startedAt: clock.now().toISOString(), what: `run ${id}` };
   try {
@@ -45,7 +43,7 @@ export async function lockRun(directory: RunDirectory, id: string, deps: RunDeps
 }
 
 /** A run that can be read, under its lock, as it is once nobody else can change it. @throws as {@link lockRun} and `readKnownRun` */
-export async function holdRun(place: RunsPlace, directory: RunDirectory, deps: RunDeps): Promise<HeldRun> {
+export async function holdRun(place: RunsPlace, directory: RunDirectory, deps: LockDeps): Promise<HeldRun> {
   const { id } = await readKnownRun(directory);
   const lock = await lockRun(directory, id, deps);
   try {
@@ -73,7 +71,7 @@ export async function takeOwnership(
   place: RunsPlace,
   directory: RunDirectory,
   caller: RunCaller,
-  { force = false, retry, ...deps }: RunDeps & TakeOptions,
+  { force = false, retry, ...deps }: LockDeps & TakeOptions,
 ): Promise<HeldRun> {
   refuseFinal(await readKnownRun(directory));
   const held = await holdRun(place, directory, deps);
@@ -82,7 +80,7 @@ export async function takeOwnership(
     const { runId } = before;
     refuseFinal({ id: runId, state });
     if (before.adopted && !isOwn(before.ownerSessionId, caller) && !force) {
-      throw new RunError('owned-by-other', `run ${runId} was taken before, by ${ownerName(before)}`, {
+      throw new RunError('owned-by-other', `run ${runId} was taken before, by ${describeOwner(before)}`, {
         hint: `multi-agent runs take-ownership --force ${runId} takes it all the same`,
         details: { ownerSessionId: before.ownerSessionId },
       });
@@ -90,18 +88,15 @@ export async function takeOwnership(
     const now = deps.clock.now().toISOString();
     const manifest: Manifest = { ...before, ...ownerOf(caller, deps, now), retry: retry ?? before.retry };
     await writeManifest(directory, manifest);
-    // Somebody cares for it again, so it is not given up for another day (R9).
-    const touched = { ...state, updatedAt: now };
-    await writeState(directory, touched);
     await tell(directory, before, manifest, deps);
-    return { place, directory, manifest, state: touched, lock };
+    return { place, directory, manifest, state, lock };
   } catch (error) {
     held.lock.release();
     throw error;
   }
 }
 
-function ownerOf({ session }: RunCaller, { identity }: RunDeps, now: string) {
+function ownerOf({ session }: RunCaller, { identity }: LockDeps, now: string) {
   return {
     ownerPid: identity.pid,
     ownerSessionId: session,
@@ -115,7 +110,7 @@ async function tell(
   directory: RunDirectory,
   before: Manifest,
   { ownerSessionId, ownerPid, ownerContainer }: Manifest,
-  { clock }: RunDeps,
+  { clock }: LockDeps,
 ): Promise<void> {
   const journal = await openJournal(directory, clock);
   await journal.append({

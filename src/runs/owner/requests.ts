@@ -1,8 +1,9 @@
 /** What is asked over an owner's socket, done (R6). The owner itself decides who may: nothing changes in between. */
-import { RunError, refusalOf } from '../errors.ts';
-import { describeOwner, type Mutation, mayMutate, ownershipFacts } from '../ownership.ts';
+import { refusalOf } from '../errors.ts';
+import { callerText, describeOwner, type Mutation, mayMutate, ownershipFacts } from '../ownership.ts';
 import type { RunAnswer, RunRequest } from '../protocol.ts';
-import { isFinalStep, type RunState } from '../status-file.ts';
+import type { RunState } from '../status-file.ts';
+import { cancelInput } from './cancel.ts';
 import type { Mailbox } from './messages.ts';
 import type { Owned } from './options.ts';
 
@@ -30,13 +31,7 @@ async function doIt(owned: Owned, mailbox: Mailbox, request: Mutating): Promise<
   await ledger.decide((state) => {
     check(owned, state, 'cancel', request.caller);
     const reason = `canceled by ${from}`;
-    if (step === undefined) return { input: { type: 'cancel', reason } };
-    const there = owned.held.manifest.graph.steps.find(({ id }) => id === step);
-    const status = state.steps[step]?.status;
-    if (there === undefined || status === undefined)
-      throw new RunError('not-found', `run ${state.runId} has no step "${step.slice(0, 100)}"`);
-    if (isFinalStep(status)) throw new RunError('step-is-final', `step "${step}" has ended: it is ${status}`);
-    return { input: { type: 'cancel', step: there.id, reason } };
+    return { input: cancelInput(owned.held, state, step, reason) };
   });
   return { ok: true };
 }
@@ -45,9 +40,4 @@ function check({ held }: Owned, state: RunState, mutation: Mutation, caller: Mut
   const { manifest } = held;
   const facts = ownershipFacts(manifest, state, true);
   mayMutate(mutation, { id: manifest.runId, facts, owner: describeOwner(manifest) }, caller);
-}
-
-function callerText({ session, operator }: Mutating['caller']): string {
-  if (session !== null) return `session ${session}`;
-  return operator ? 'the operator' : 'an agent';
 }
