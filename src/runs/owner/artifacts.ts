@@ -24,10 +24,13 @@ export async function keepOutput(
   return `output: it has ${output.size} bytes, ${LIMITS.outputBytes} is the most; so many are kept, all of it is in ${job}`;
 }
 
-/** The beginning of an artifact as text to put into a prompt, with the path of all of it where that is longer (R4). */
-export async function insertedText(path: string): Promise<string> {
+/**
+ * The beginning of an artifact as text to put into a prompt, with the path of all of it where that is longer (R4); undefined where
+ * there is none.
+ */
+export async function insertedText(path: string): Promise<string | undefined> {
   const found = await readBeginning(path, LIMITS.insertedBytes);
-  if (found === undefined) return '';
+  if (found === undefined) return undefined;
   const { bytes, size } = found;
   // A character that was cut is left out.
   const text = new TextDecoder('utf-8').decode(bytes, { stream: size > bytes.length });

@@ -29,8 +29,8 @@ export interface OwnerDeps {
 export interface StepWorktrees {
   /** Where the step works; made already, it is that one. @param from where it would work without */
   make(step: Step, from: string): Promise<{ readonly cwd: string }>;
-  /** Keeps what the step has changed. @throws FileError */
-  writeDiff(step: Step): Promise<unknown>;
+  /** Keeps what the step has changed. @returns why git cannot tell it. @throws FileError */
+  writeDiff(step: Step): Promise<string | undefined>;
 }
 
 /** A run with its owner's means, as the parts of an owner share it. */

@@ -16,6 +16,7 @@ import { openRunServer, type RunServer } from './server.ts';
 import { keepBudget, openSpending } from './spending.ts';
 import { stepJob } from './step-job.ts';
 import { liveStep } from './step-life.ts';
+import { openStepWorktrees } from './worktrees.ts';
 
 export interface OwnOptions {
   /** Nothing begins any more: what runs is ended, and so is the run. */
@@ -48,7 +49,13 @@ export async function ownRun(held: HeldRun, deps: OwnerDeps, { cancel }: OwnOpti
       onFailure: fail,
     });
     ledger = opened;
-    const owned: Owned = { held: owner, deps, ledger: opened, over: over.signal };
+    const worktrees = deps.worktrees ?? (await openStepWorktrees(owner, deps, opened));
+    const owned: Owned = {
+      held: owner,
+      deps: worktrees ? { ...deps, worktrees } : deps,
+      ledger: opened,
+      over: over.signal,
+    };
     const steps = openSteps(owned, fail);
     const handle = openRequests(owned, steps.mailbox);
     server = await openRunServer(owner, { handle, seq: () => opened.seq });

@@ -43,9 +43,9 @@ function checked(parts: readonly string[]): string {
 async function contentOf(run: RunDirectory, step: StepId, field: TemplateField): Promise<string> {
   switch (field) {
     case 'output':
-      return insertedText(outputArtifact(run, step));
+      return (await insertedText(outputArtifact(run, step))) ?? '';
     case 'diff':
-      return insertedText(diffArtifact(run, step));
+      return (await insertedText(diffArtifact(run, step))) ?? `[there is no diff of step ${step}]`;
     case 'worktree':
       return worktreeDirectory(run, step);
   }

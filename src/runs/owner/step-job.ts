@@ -74,6 +74,8 @@ export async function reopenStepJob(
   deps: OwnerDeps,
 ): Promise<void> {
   const { clock, env } = deps;
+  // Somebody may have removed it meanwhile.
+  await directoryOf(held, step, deps);
   const { record } = await readJob(job);
   const isBegun = ((await readBeginning(record.session, 1))?.size ?? 0) > 0;
   const prompt = isBegun ? await nextPrompt(held.directory, step) : await firstPrompt(held.directory, step);
@@ -103,8 +105,7 @@ async function specOf(held: HeldRun, step: Step, prompt: string, deps: OwnerDeps
     real: manifest.realProject,
     folder: projectFolder(manifest.project),
   };
-  const from = resolve(manifest.invocationCwd, step.cwd ?? '.');
-  const { cwd } = step.worktree && deps.worktrees ? await deps.worktrees.make(step, from) : { cwd: from };
+  const cwd = await directoryOf(held, step, deps);
   const places = { project, agentDir: place.jobs.agentDir, shipped: deps.shippedProfiles };
   return jobSpec(places, {
     name: stepJobName(runIdOf(manifest.runId), step.id),
@@ -132,6 +133,16 @@ async function specOf(held: HeldRun, step: Step, prompt: string, deps: OwnerDeps
     maxCost: null,
     maxTokens: null,
   });
+}
+
+/** A worktree that it has already is that one, as its last attempt has left it (R5). */
+async function directoryOf(
+  { manifest }: HeldRun,
+  step: Step,
+  { worktrees }: Pick<OwnerDeps, 'worktrees'>,
+): Promise<string> {
+  const from = resolve(manifest.invocationCwd, step.cwd ?? '.');
+  return step.worktree && worktrees ? (await worktrees.make(step, from)).cwd : from;
 }
 
 /** Whether a run of the job goes on. */

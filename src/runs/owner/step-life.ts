@@ -161,7 +161,8 @@ async function writeEnd(
   end: JobEnd,
 ): Promise<void> {
   const tooLong = await keepOutput(held.directory, step.id, job);
-  if (step.worktree) await deps.worktrees?.writeDiff(step);
+  const noDiff = step.worktree ? await deps.worktrees?.writeDiff(step) : undefined;
+  if (noDiff !== undefined) await ledger.note({ type: 'problem', text: noDiff });
   const { tokens, cost } = await spending.of(job);
   await ledger.put({
     type: 'step-ended',

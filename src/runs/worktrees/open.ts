@@ -7,6 +7,7 @@ import { RunError } from '../errors.ts';
 import type { NewEvent } from '../events.ts';
 import { readWorktrees, writeWorktrees } from '../files.ts';
 import { type RunId, type StepId, stepBranch } from '../ids.ts';
+import { openJournal } from '../journal.ts';
 import { type RunDirectory, worktreeDirectory } from '../places.ts';
 import type { WorktreeRecord } from '../worktrees-file.ts';
 import { writeTreeDiff } from './diff.ts';
@@ -20,8 +21,8 @@ import { type Tree, treeOf } from './tree.ts';
 export interface WorktreesOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly clock: Clock;
-  /** Where it is written down what was made and removed: the run's journal. */
-  readonly journal: { append(...events: readonly NewEvent[]): Promise<void> };
+  /** Where it is written down what was made and removed; the run's journal for who has none open. */
+  readonly journal?: { append(...events: readonly NewEvent[]): Promise<void> };
 }
 
 export interface Worktrees {
@@ -54,7 +55,7 @@ interface Room {
   readonly git: Git;
   readonly clock: Clock;
   readonly records: WorktreeRecord[];
-  readonly journal: WorktreesOptions['journal'];
+  readonly journal: NonNullable<WorktreesOptions['journal']>;
 }
 
 /** @throws RunError when `worktrees.json` is damaged or of another version */
@@ -69,7 +70,7 @@ export async function openWorktrees(
     git: gitOf(env),
     clock,
     records: [...(await knownRecords(directory))],
-    journal,
+    journal: journal ?? (await openJournal(directory, clock)),
   };
   // One at a time: each writes the whole file, and git has locks of its own that it does not wait for.
   const inTurn = oneByOne();
