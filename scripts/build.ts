@@ -87,6 +87,7 @@ await Promise.all([
     entryPoints: {
       'container/multi-agent-runner': 'src/agent/multi-agent-runner.ts',
       'container/yaml': 'src/lib/yaml.ts',
+      'container/cron-library': 'src/runs/schedules/cron-library.ts',
     },
     outdir: 'dist',
     outExtension: { '.js': '.mjs' },

@@ -5,6 +5,7 @@ const BESIDE: Readonly<Record<string, string>> = {
   './history-log.ts': './history-log.mjs',
   './memory-tool.ts': './memory-tool.mjs',
   './yaml.ts': './yaml.mjs',
+  './cron-library.ts': './cron-library.mjs',
   './jobs/session-jobs.ts': '../multi-agent-session.mjs',
   './jobs/tool.ts': '../multi-agent-tool.mjs',
   './jobs/command.ts': '../multi-agent-command.mjs',

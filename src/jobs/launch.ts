@@ -4,6 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import type { Clock } from '../lib/clock.ts';
 import { messageOf, OperationError } from '../lib/errors.ts';
 import { FileError } from '../lib/file-error.ts';
+import { SMALL_PROCESS_FLAGS } from '../lib/small-process.ts';
 import { jobFile, LOG_FLAGS } from './files.ts';
 import type { HeldJob } from './held-job.ts';
 import { detachedEnvironment } from './hunt/marks.ts';
@@ -11,13 +12,6 @@ import { commitRun } from './runner/result.ts';
 
 /** Where the runner finds the open lock. */
 export const LOCK_FD = 3;
-
-/**
- * A runner waits nearly all the time, and one is beside every job (J15). Without these two of its compilers Node takes 3 MB
- * less for as long as it does, and what is really hot is compiled all the same. A small nursery keeps it from growing with
- * all that pi says.
- */
-const NODE_FLAGS = ['--no-sparkplug', '--no-maglev', '--max-semi-space-size=1'];
 
 export interface LaunchOptions {
   readonly clock: Clock;
@@ -48,7 +42,7 @@ export async function launchRunner(held: HeldJob, { clock, env, runner }: Launch
     const log = openRunnerLog(directory);
     try {
       await new Promise<void>((resolve, reject) => {
-        const child = spawn(runner.command, [...NODE_FLAGS, ...runner.args, directory], {
+        const child = spawn(runner.command, [...SMALL_PROCESS_FLAGS, ...runner.args, directory], {
           // Not the project: it may be moved, unmounted or deleted meanwhile.
           cwd: '/',
           detached: true,

@@ -27,6 +27,7 @@ export * from './protocol.ts';
 export { reattachRun, type Snapshot } from './reattach.ts';
 export type { RunDeps, StartRequest } from './request.ts';
 export * from './scheduler.ts';
+export * from './schedules/index.ts';
 export * from './status-file.ts';
 export { KEPT_REASONS, type KeptReason, SweepBusyError, type SweepReport, sweepRuns } from './sweep.ts';
 export { holdRun, lockRun, type TakeOptions, takeOwnership } from './take.ts';

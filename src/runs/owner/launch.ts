@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { detachedEnvironment } from '../../jobs/index.ts';
 import { messageOf, OperationError } from '../../lib/errors.ts';
 import { FileError } from '../../lib/file-error.ts';
+import { SMALL_PROCESS_FLAGS } from '../../lib/small-process.ts';
 import type { HeldRun } from '../held-run.ts';
 import type { RunDirectory } from '../places.ts';
 
@@ -12,9 +13,6 @@ import type { RunDirectory } from '../places.ts';
 export const OWNER_LOCK_FD = 3;
 const LOG_FLAGS =
   constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-/** As a job's runner, it waits nearly all the time (J15). */
-const NODE_FLAGS = ['--no-sparkplug', '--no-maglev', '--max-semi-space-size=1'];
-
 /** What an owner could not do and nobody else is told: 0600 in the run's directory. */
 export function ownerLog(run: RunDirectory): string {
   return join(run, 'owner.log');
@@ -58,7 +56,7 @@ export async function launchOwner(held: HeldRun, { env, owner }: LaunchOwnerOpti
     const log = openOwnerLog(directory);
     try {
       await new Promise<void>((resolve, reject) => {
-        const child = spawn(owner.command, [...NODE_FLAGS, ...owner.args, directory], {
+        const child = spawn(owner.command, [...SMALL_PROCESS_FLAGS, ...owner.args, directory], {
           // Not the project: it may be moved, unmounted or deleted meanwhile.
           cwd: '/',
           detached: true,
