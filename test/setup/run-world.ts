@@ -1,11 +1,12 @@
 /** Runs of a test's own: real pi in real jobs, the scripted model server, and nothing of the machine around them. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { endJobProcesses, projectAt } from '../../src/jobs/index.ts';
+import { endJobProcesses, jobFile, projectAt } from '../../src/jobs/index.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { takeLock } from '../../src/lib/kernel-lock.ts';
 import { isRunId, isStepId } from '../../src/runs/ids.ts';
 import {
+  advanceRun,
   checkGraph,
   createRun,
   type HeldRun,
@@ -15,6 +16,7 @@ import {
   parseStatus,
   type RunDirectory,
   type RunEvent,
+  type RunInput,
   type RunState,
   type RunsPlace,
   readEvents,
@@ -25,6 +27,7 @@ import {
   STATUS_FILE,
   type StartRequest,
   stepJobName,
+  writeState,
 } from '../../src/runs/index.ts';
 import { type JobWorld, type JobWorldOptions, jobWorld } from './job-world.ts';
 import { until } from './pi.ts';
@@ -38,6 +41,8 @@ export interface RunWorld extends JobWorld {
   create(steps: readonly object[], more?: CreateOptions): Promise<HeldRun>;
   /** Whoever takes up an orphan. */
   take(directory: RunDirectory): Promise<HeldRun>;
+  /** The run as an owner leaves it that was killed when a step's job had ended, or, without an output, had died. */
+  withJob(held: HeldRun, step: string, job: { output?: string; runs?: number }): Promise<HeldRun>;
   /** Directory of a step's job. */
   jobOf(held: HeldRun, step: string): string;
 }
@@ -55,6 +60,12 @@ export async function runWorld(options: JobWorldOptions = {}): Promise<RunWorld>
   const runner = { command: process.execPath, args: [join(ROOT, 'src/agent/multi-agent-runner.ts')] };
   const folder = projectAt(project).folder;
   const jobsDirectory = join(place.jobs.state, folder, 'jobs');
+
+  function jobOf({ manifest: { runId } }: HeldRun, step: string): string {
+    if (!isRunId(runId) || !isStepId(step)) throw new Error(`${runId} ${step}`);
+    return join(jobsDirectory, stepJobName(runId, step));
+  }
+
   return {
     ...jobs,
     place,
@@ -87,10 +98,24 @@ export async function runWorld(options: JobWorldOptions = {}): Promise<RunWorld>
       if (manifest.kind !== 'known' || state.kind !== 'known') throw new Error(`${run} cannot be read`);
       return { place, directory: run, manifest: manifest.value, state: state.value, lock };
     },
-    jobOf({ manifest: { runId } }, step) {
-      if (!isRunId(runId) || !isStepId(step)) throw new Error(`${runId} ${step}`);
-      return join(jobsDirectory, stepJobName(runId, step));
+    async withJob(held, id, { output, runs = 1 }) {
+      const { runId, graph } = held.manifest;
+      const step = graph.steps.find((one) => one.id === id);
+      if (step === undefined) throw new Error(id);
+      const job = jobOf(held, id);
+      const started = await jobs.hold(basename(job), step.prompt, { startedByRun: runId });
+      if (output !== undefined) {
+        writeFileSync(jobFile(job, 'output.txt'), output);
+        writeFileSync(jobFile(job, 'exit_code'), '0\n');
+      }
+      writeFileSync(jobFile(job, 'runs'), `${runs}\n`);
+      started.lock.release();
+      const inputs: RunInput[] = [{ type: 'begun' }, { type: 'step-started', step: step.id, job }];
+      const state = inputs.reduce((now, input) => advanceRun(now, graph, input, new Date()), held.state);
+      await writeState(held.directory, state);
+      return { ...held, state };
     },
+    jobOf,
     async stop() {
       for (const name of namesIn(jobsDirectory))
         await endJobProcesses(join(jobsDirectory, name), { clock: systemClock });

@@ -2,6 +2,7 @@
 import { type JobDirectory, jobFile } from '../../jobs/index.ts';
 import { writeFileAtomic } from '../../lib/atomic-file.ts';
 import { readBeginning } from '../../lib/bounded-read.ts';
+import { messageOf, PiSandboxError } from '../../lib/errors.ts';
 import type { StepId } from '../ids.ts';
 import { LIMITS } from '../limits.ts';
 import { outputArtifact, type RunDirectory } from '../places.ts';
@@ -9,15 +10,23 @@ import { outputArtifact, type RunDirectory } from '../places.ts';
 /**
  * Keeps the output of a step's job.
  *
- * @returns why the step has failed all the same: it is longer than a result may be, and only its beginning is kept
- * @throws FileError, UnsafeFileError
+ * @returns why the step has failed all the same: it cannot be read, or is longer than a result may be, and only its
+ *   beginning is kept
+ * @throws FileError when it cannot be written
  */
 export async function keepOutput(
   run: RunDirectory,
   step: StepId,
   job: JobDirectory,
 ): Promise<string | undefined> {
-  const output = await readBeginning(jobFile(job, 'output.txt'), LIMITS.outputBytes);
+  let output: Awaited<ReturnType<typeof readBeginning>>;
+  try {
+    output = await readBeginning(jobFile(job, 'output.txt'), LIMITS.outputBytes);
+  } catch (error) {
+    // An agent may have put anything there: it is its step's failure, and not its owner's.
+    if (!(error instanceof PiSandboxError)) throw error;
+    return `output: ${messageOf(error)}`;
+  }
   if (output === undefined) return undefined;
   await writeFileAtomic(outputArtifact(run, step), output.bytes, { follow: false });
   if (output.size <= LIMITS.outputBytes) return undefined;

@@ -132,6 +132,10 @@ async function followed({ held, deps, over }: Owned, life: StepLife, job: JobDir
       }),
     );
     return view !== undefined;
+  } catch (error) {
+    // Nobody would follow it any more.
+    if (error instanceof StepRefusal) await endJob(jobs, job, { clock, ended: over, onFailure });
+    throw error;
   } finally {
     ended.abort();
   }

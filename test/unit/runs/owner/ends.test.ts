@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { askJob } from '../../../../src/jobs/index.ts';
+import type { RunAnswer } from '../../../../src/runs/index.ts';
+import { type AskedRun, askRun, type HeldRun, LIMITS, ownRun, watchRun } from '../../../../src/runs/index.ts';
+import { fileOf } from '../../../setup/job-world.ts';
+import { until } from '../../../setup/pi.ts';
+import {
+  eventsOf,
+  type RunWorld,
+  runWorld,
+  stateOf,
+  statusesOf,
+  untilState,
+} from '../../../setup/run-world.ts';
+
+let world: RunWorld;
+beforeAll(async () => {
+  world = await runWorld();
+  world.model.callBash('long', 'sleep 100', 'x');
+  world.model.say('short', 'done');
+});
+afterAll(() => world.stop());
+
+const OPERATOR = { session: null, operator: true, force: false };
+
+function ask(held: HeldRun, request: AskedRun): Promise<RunAnswer> {
+  return askRun(world.place, held.directory, request);
+}
+
+function isRunning(held: HeldRun, step: string): boolean {
+  return fileOf(world.jobOf(held, step), 'status') === 'running';
+}
+
+describe('ending a run (R3, R6)', () => {
+  it('R3: canceled, what runs is ended and what waits never begins', async () => {
+    const held = await world.create([
+      { id: 'now', prompt: 'long' },
+      { id: 'later', prompt: 'short', needs: ['now'] },
+    ]);
+    const ended = ownRun(held, world.deps);
+    await until('a running step', () => isRunning(held, 'now'));
+    expect(await ask(held, { op: 'cancel', caller: OPERATOR })).toEqual({ ok: true });
+    expect(stateOf(held.directory).status).toBe('canceling');
+    const state = await ended;
+    expect(state).toMatchObject({ status: 'canceled', reason: 'canceled by the operator' });
+    expect(statusesOf(state)).toEqual({ now: 'canceled', later: 'canceled' });
+    expect(fileOf(world.jobOf(held, 'now'), 'status')).toBe('aborted');
+    await expect(ask(held, { op: 'cancel', caller: OPERATOR })).rejects.toThrow('has ended');
+  });
+
+  it('R3: one step canceled leaves the others alone', async () => {
+    const held = await world.create([
+      { id: 'one', prompt: 'long' },
+      { id: 'other', prompt: 'short' },
+    ]);
+    const ended = ownRun(held, world.deps);
+    await until('a running step', () => isRunning(held, 'one'));
+    expect(await ask(held, { op: 'cancel', caller: OPERATOR, step: 'one' })).toEqual({ ok: true });
+    const state = await ended;
+    expect([state.status, statusesOf(state)]).toEqual(['mixed', { one: 'canceled', other: 'succeeded' }]);
+  });
+
+  it('R3: a job that others abort has failed', async () => {
+    const held = await world.create([{ id: 'one', prompt: 'long' }]);
+    const ended = ownRun(held, world.deps);
+    await until('a running step', () => isRunning(held, 'one'));
+    await askJob(world.place.jobs, world.jobOf(held, 'one'), { op: 'abort' });
+    expect(statusesOf(await ended)).toEqual({ one: 'failed' });
+  });
+
+  it('R3: the time of the run ends what runs, and no step begins any more', async () => {
+    const held = await world.create(
+      [
+        { id: 'now', prompt: 'long' },
+        { id: 'later', prompt: 'short', needs: ['now'] },
+      ],
+      { settings: { timeoutSeconds: 2 } },
+    );
+    const state = await ownRun(held, world.deps);
+    expect(state.status).toBe('failed');
+    expect(state.reason).toBe('timeout: its 2 s were over, with 2 steps open');
+    expect(statusesOf(state)).toEqual({ now: 'canceled', later: 'canceled' });
+  });
+
+  it('R6: only its owner’s Session may change it, and the refusal names that one', async () => {
+    const held = await world.create([{ id: 'one', prompt: 'long' }], { session: 'abc' });
+    const ended = ownRun(held, world.deps);
+    await untilState(held.directory, 'a run', ({ status }) => status === 'running');
+    for (const caller of [
+      { session: 'other', operator: false, force: true },
+      { session: null, operator: false, force: true },
+      OPERATOR,
+    ]) {
+      const answer = await ask(held, { op: 'cancel', caller });
+      expect(answer).toMatchObject({ ok: false, error: { code: 'owned-by-other' } });
+      if (!answer.ok) expect(answer.error.message).toContain('session abc');
+    }
+    const caller = { session: 'abc', operator: false, force: false };
+    expect(await ask(held, { op: 'cancel', caller })).toEqual({ ok: true });
+    expect((await ended).reason).toBe('canceled by session abc');
+  });
+
+  it('R8: who watches hears of every change until the end', async () => {
+    const held = await world.create([{ id: 'one', prompt: 'short' }]);
+    const seen: number[] = [];
+    const ended = ownRun(held, world.deps);
+    await untilState(held.directory, 'a run', ({ status }) => status !== 'queued');
+    const isConnected = await watchRun(
+      world.place,
+      held.directory,
+      ({ seq }) => seen.push(seq),
+      new AbortController().signal,
+    );
+    expect(isConnected).toBe(true);
+    await ended;
+    expect(seen.at(-1)).toBe((await eventsOf(held.directory)).length);
+  });
+});
+
+describe('messages to steps (R3)', () => {
+  it('R3: one that runs gets it in its turn', async () => {
+    world.model.callBash('listen', 'sleep 1', 'heard');
+    world.model.say('leave the old API', 'left');
+    const held = await world.create([{ id: 'one', prompt: 'listen' }]);
+    const ended = ownRun(held, world.deps);
+    await until('a running step', () => isRunning(held, 'one'));
+    const answer = await ask(held, {
+      op: 'message',
+      caller: OPERATOR,
+      step: 'one',
+      text: 'leave the old API',
+    });
+    expect(answer).toMatchObject({ ok: true });
+    await ended;
+    expect(JSON.stringify(world.model.requests().at(-1))).toContain('leave the old API');
+    expect(stateOf(held.directory).steps.one?.messages).toBe(1);
+  });
+
+  it('R3: one that waits is told when it begins', async () => {
+    world.model.callBash('first', 'sleep 0.5', 'x');
+    world.model.say('and mind the gap', 'minded');
+    const held = await world.create([
+      { id: 'one', prompt: 'first' },
+      { id: 'two', prompt: 'second', needs: ['one'] },
+    ]);
+    const ended = ownRun(held, world.deps);
+    await untilState(held.directory, 'a run', ({ status }) => status === 'running');
+    const answer = await ask(held, {
+      op: 'message',
+      caller: OPERATOR,
+      step: 'two',
+      text: 'and mind the gap',
+    });
+    expect(answer).toEqual({ ok: true, receipt: 'kept' });
+    await ended;
+    expect(fileOf(world.jobOf(held, 'two'), 'prompt.txt')).toMatch(/^second\n\n.*and mind the gap$/s);
+  });
+
+  it('R3: more, longer ones, and those for steps that have ended are refused', async () => {
+    const held = await world.create([
+      { id: 'one', prompt: 'short' },
+      { id: 'slow', prompt: 'long' },
+      { id: 'two', prompt: 'short', needs: ['slow'] },
+    ]);
+    const ended = ownRun(held, world.deps);
+    await untilState(held.directory, 'its end', ({ steps }) => steps.one?.status === 'succeeded');
+    const say = async (step: string, text: string): Promise<string> => {
+      const answer = await ask(held, { op: 'message', caller: OPERATOR, step, text });
+      return answer.ok ? (answer.receipt ?? '') : answer.error.code;
+    };
+    expect(await say('one', 'x')).toBe('step-is-final');
+    expect(await say('nobody', 'x')).toBe('not-found');
+    expect(await say('two', 'x'.repeat(LIMITS.messageBytes + 1))).toBe('limit');
+    const receipts = await Promise.all(Array.from({ length: LIMITS.messages }, (_, n) => say('two', `${n}`)));
+    expect(new Set(receipts)).toEqual(new Set(['kept']));
+    expect(await say('two', 'one more')).toBe('limit');
+    await ask(held, { op: 'cancel', caller: OPERATOR });
+    await ended;
+  });
+});
