@@ -12,27 +12,44 @@ function makeSchema() {
     .string()
     .check(z.regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'use 1 to 64 of a-z, 0-9 and "-", not "-" first'));
   const step = z.strictObject({
-    id,
-    /** As `multi-agent profiles` lists them. */
-    profile: z.optional(line),
-    /** May use `${steps.<id>.output}`, `.diff` and `.worktree` of what it needs. */
-    prompt: z.string().check(z.minLength(1)),
-    /** These must have succeeded. */
-    needs: z.optional(z.array(id)),
-    /** These must have ended, however. */
-    after: z.optional(z.array(id)),
-    /** Relative to the directory of the start. */
-    cwd: z.optional(z.string().check(z.minLength(1), z.maxLength(4_096))),
-    /** A git worktree of its own (R5). */
-    worktree: z.optional(z.boolean()),
-    /** Seconds, or a duration such as `30m`. */
-    timeout: z.optional(z.union([z.number(), z.string()])),
-    model: z.optional(line),
-    /** As pi's `--tools` takes it, or a list. */
-    tools: z.optional(z.union([line, z.array(line)])),
+    id: id.check(z.describe('Its name in this graph')),
+    profile: z.optional(line.check(z.describe('A profile of agents, as `multi-agent profiles` lists them'))),
+    prompt: z
+      .string()
+      .check(
+        z.minLength(1),
+        z.describe(
+          'The whole task: the agent knows nothing else. ${steps.<id>.output}, .diff and .worktree put in what a step that this one needs has left',
+        ),
+      ),
+    needs: z.optional(z.array(id).check(z.describe('Steps that must have succeeded before'))),
+    after: z.optional(z.array(id).check(z.describe('Steps that must have ended before, however'))),
+    cwd: z.optional(
+      z
+        .string()
+        .check(
+          z.minLength(1),
+          z.maxLength(4_096),
+          z.describe('Where it works, relative to where the run is started'),
+        ),
+    ),
+    worktree: z.optional(
+      z.boolean().check(z.describe('Works in a git worktree of its own, on a branch of its own')),
+    ),
+    timeout: z.optional(
+      z
+        .union([z.number(), z.string()])
+        .check(z.describe('Seconds, or a duration such as 30m, after which it is ended')),
+    ),
+    model: z.optional(line.check(z.describe('provider/model, if not that of its profile'))),
+    tools: z.optional(
+      z.union([line, z.array(line)]).check(z.describe('Names of the tools that it may use, if not all')),
+    ),
   });
   return z.strictObject({
-    objective: z.string().check(z.minLength(1), z.maxLength(LIMITS.objectiveCharacters)),
+    objective: z
+      .string()
+      .check(z.minLength(1), z.maxLength(LIMITS.objectiveCharacters), z.describe('What all of it is for')),
     steps: z.array(step).check(z.minLength(1), z.maxLength(LIMITS.mostSteps)),
   });
 }
