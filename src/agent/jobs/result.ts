@@ -4,10 +4,14 @@ import { jsonText } from '../../lib/json-text.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
 import { jobDetails } from './job-json.ts';
 
-/** Prints the result on standard output, and how it ended on standard error where that was not well; the exit code. */
+/**
+ * Prints the result on standard output, and how it ended on standard error where that was not well; the exit code.
+ *
+ * @param options `printed`: the result is there already
+ */
 export async function printResult(
   directory: JobDirectory,
-  { json = false }: { json?: boolean },
+  { json = false, printed = false }: { json?: boolean; printed?: boolean },
 ): Promise<number> {
   const view = await readJob(directory);
   const output = (await readText(directory, 'output.txt')) ?? '';
@@ -15,7 +19,7 @@ export async function printResult(
     process.stdout.write(`${jsonText({ version: 1, ...(await jobDetails(view)), output }, 2)}\n`);
     return EXIT_CODES[view.status];
   }
-  printOutput(output);
+  if (!printed) printOutput(output);
   if (view.status !== 'done') {
     const reason = (await readSmall(directory, 'reason')) ?? 'its runner is gone';
     process.stderr.write(

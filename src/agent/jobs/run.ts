@@ -4,7 +4,7 @@ import { safeForTerminal } from '../../lib/redact.ts';
 import { jobContext, PI } from './context.ts';
 import { prepareJob, type StartOptions } from './prepare.ts';
 import { type PromptOptions, promptOf } from './prompt.ts';
-import { printResult } from './result.ts';
+import { printOutput, printResult } from './result.ts';
 
 interface RunVerbOptions extends StartOptions, PromptOptions {
   readonly json?: boolean;
@@ -22,15 +22,22 @@ export async function run(
   const signals = listen();
   const held = await createJob(context.place, spec, context.deps);
   process.stderr.write(`name: ${held.record.name}\n`);
+  let printed = false;
   const { status } = await runJob(held, {
     clock: context.deps.clock,
     ids: () => randomId(8),
     env: context.env,
     piCommand: PI,
     onProgress: (line) => void process.stderr.write(`${safeForTerminal(line)}\n`),
+    // pi takes its time to end; who waits for its answer need not.
+    onResult(text) {
+      if (options.json) return;
+      printOutput(text);
+      printed = true;
+    },
     ...signals,
   });
-  await printResult(held.directory, options);
+  await printResult(held.directory, { ...options, printed });
   return EXIT_CODES[status];
 }
 

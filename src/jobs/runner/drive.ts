@@ -79,6 +79,8 @@ async function driveOnce(run: Run, onUsage: UsageReceiver): Promise<Result | Set
     const outcome = await workOn(run, client);
     output = outcome.text;
     life.happen(endOf(outcome));
+    const { state } = life;
+    if (!state.live && state.status === 'done') options.onResult?.(output);
   } catch (error) {
     failure = error;
   } finally {

@@ -12,6 +12,11 @@ export interface RunOptions {
   readonly piCommand: PiProgram;
   /** Each line of `progress.log`, as it comes. */
   readonly onProgress?: (line: string) => void;
+  /**
+   * The result of a run that is done, as soon as pi says so: what pi has left is still to be ended then, and the end to be
+   * written, which may fail.
+   */
+  readonly onResult?: (text: string) => void;
   /** Aborts the run (J6). */
   readonly signal?: AbortSignal;
   /** Kills it. */

@@ -21,4 +21,16 @@ describe('a run (J2, J4)', () => {
     expect(fileOf(held.directory, 'ended_at')).toMatch(/^\d{4}-\d\d-\d\dT.*\.\d{3}Z$/);
     expect(isHeld(`${held.directory}/lock`)).toBe(false);
   });
+
+  it('J6: tells the result of one that is done when pi has it, and of no other', async () => {
+    world.model.say('be quick', 'here it is');
+    world.model.fail('go wrong', 400, 'no such model');
+    const told: [string, string | undefined][] = [];
+    for (const prompt of ['be quick', 'go wrong']) {
+      const held = await world.hold(prompt.replace(' ', '-'), prompt);
+      const onResult = (text: string): void => void told.push([text, fileOf(held.directory, 'exit_code')]);
+      await runJob(held, { ...world.options, onResult });
+    }
+    expect(told).toEqual([['here it is', undefined]]);
+  });
 });
