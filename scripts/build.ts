@@ -95,7 +95,10 @@ await Promise.all([
   }),
   build({
     ...common,
-    entryPoints: { 'container/multi-agent-owner': 'src/agent/multi-agent-owner.ts' },
+    entryPoints: {
+      'container/multi-agent-owner': 'src/agent/multi-agent-owner.ts',
+      'container/multi-agent-scheduler': 'src/agent/multi-agent-scheduler.ts',
+    },
     outdir: 'dist',
     outExtension: { '.js': '.mjs' },
     external: ['fs-native-extensions'],

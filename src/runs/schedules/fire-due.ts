@@ -19,8 +19,8 @@ export interface FireReport {
   /** Schedules of the project that this version knows. */
   readonly schedules: number;
   readonly firings: readonly Firing[];
-  /** Schedules that could not be looked at, and why; the others were. */
-  readonly problems: readonly { readonly schedule: ScheduleId; readonly reason: string }[];
+  /** Schedules that could not be looked at, and why; the others were. Null: all of them. */
+  readonly problems: readonly { readonly schedule: ScheduleId | null; readonly reason: string }[];
   /** When the next of them is due; in the past where another process is at it, or it could not be started. */
   readonly next: Date | undefined;
   /** Runs whose end lets one begin that waits. */

@@ -25,4 +25,4 @@ export {
   startScheduler,
 } from './scheduler.ts';
 export { type WatchOptions, watchSchedules } from './watch.ts';
-export { UnknownZoneError } from './zone-time.ts';
+export { timeIn, UnknownZoneError } from './zone-time.ts';

@@ -4,6 +4,7 @@
  */
 import { type FSWatcher, watch } from 'node:fs';
 import type { Clock } from '../../lib/clock.ts';
+import { messageOf, PiSandboxError } from '../../lib/errors.ts';
 import { type RunsPlace, runDirectory, schedulesDirectory } from '../places.ts';
 import { type FireOptions, type FireReport, fireDue } from './fire-due.ts';
 
@@ -25,9 +26,7 @@ export interface WatchOptions extends FireOptions {
 }
 
 /**
- * Resolves when the project has no schedule any more.
- *
- * @throws FileError when the schedules cannot be listed
+ * Resolves when the project has no schedule any more. What cannot be read now is tried again.
  */
 export async function watchSchedules(place: RunsPlace, options: WatchOptions): Promise<void> {
   const { clock, signal, onReport } = options;
@@ -35,7 +34,7 @@ export async function watchSchedules(place: RunsPlace, options: WatchOptions): P
     // Watched before it is looked at: what changes from here on is seen.
     const changes = changesOf(schedulesDirectory(place));
     try {
-      const report = await fireDue(place, options);
+      const report = await lookedAt(place, options);
       onReport?.(report);
       if (report.schedules === 0) return;
       for (const run of report.waitsFor) changes.also(runDirectory(place, run));
@@ -43,6 +42,16 @@ export async function watchSchedules(place: RunsPlace, options: WatchOptions): P
     } finally {
       changes.close();
     }
+  }
+}
+
+async function lookedAt(place: RunsPlace, options: FireOptions): Promise<FireReport> {
+  try {
+    return await fireDue(place, options);
+  } catch (error) {
+    if (!(error instanceof PiSandboxError)) throw error;
+    const problems = [{ schedule: null, reason: messageOf(error) }];
+    return { schedules: 1, firings: [], problems, next: undefined, waitsFor: [] };
   }
 }
 

@@ -53,6 +53,15 @@ export function zoneOf(name: string): Zone {
   };
 }
 
+/** As the clock of a zone shows it: `2026-12-01T12:00:00+01:00`. @throws UnknownZoneError */
+export function timeIn(tz: string, instant: Date): string {
+  const wall = zoneOf(tz).wallAt(instant.getTime());
+  const minutes = Math.round((wall - instant.getTime()) / 60_000);
+  const two = (value: number): string => String(value).padStart(2, '0');
+  const offset = `${two(Math.floor(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
+  return `${new Date(wall).toISOString().slice(0, 19)}${minutes < 0 ? '-' : '+'}${offset}`;
+}
+
 /** The first instant with the later offset, to the second; both ends are whole seconds. */
 function changeOf(offsetAt: (instant: number) => number, before: number, after: number): number {
   let [low, high] = [before, after];

@@ -1,0 +1,65 @@
+/** A schedule as `--json` tells of it: everything but its graph. */
+
+import { PiSandboxError } from '../../lib/errors.ts';
+import {
+  type HistoryLine,
+  nextInstants,
+  type RunsPlace,
+  readHistory,
+  type Schedule,
+  timeIn,
+} from '../../runs/index.ts';
+
+export interface ScheduleFacts
+  extends Pick<
+    Schedule,
+    | 'scheduleId'
+    | 'cron'
+    | 'tz'
+    | 'catchUp'
+    | 'overlap'
+    | 'project'
+    | 'realProject'
+    | 'cwd'
+    | 'createdAt'
+    | 'queued'
+    | 'previousRun'
+  > {
+  readonly objective: string;
+  readonly steps: number;
+  /** ISO 8601. */
+  readonly next: string | null;
+  readonly last: HistoryLine | null;
+}
+
+/** @throws FileError, UnsafeFileError */
+export async function scheduleFacts(place: RunsPlace, schedule: Schedule): Promise<ScheduleFacts> {
+  const { scheduleId, cron, tz, catchUp, overlap, graph, lastInstant } = schedule;
+  const { project, realProject, cwd, createdAt, queued, previousRun } = schedule;
+  const [history, next] = await Promise.all([
+    readHistory(place, scheduleId),
+    nextOf(schedule, new Date(lastInstant)),
+  ]);
+  return {
+    ...{ scheduleId, cron, tz, catchUp, overlap, objective: graph.objective, steps: graph.steps.length },
+    ...{ project, realProject, cwd, createdAt, queued, previousRun },
+    next: next?.toISOString() ?? null,
+    last: history.at(-1) ?? null,
+  };
+}
+
+async function nextOf(schedule: Schedule, from: Date): Promise<Date | undefined> {
+  try {
+    const [next] = await nextInstants(schedule, from, 1);
+    return next;
+  } catch (error) {
+    // A zone that another machine knows: it is listed all the same.
+    if (error instanceof PiSandboxError) return undefined;
+    throw error;
+  }
+}
+
+/** An instant as the clock of its zone shows it. */
+export function timeText(instant: string | null, tz: string): string {
+  return instant === null ? '-' : timeIn(tz, new Date(instant));
+}
