@@ -42,6 +42,8 @@ let program: string | undefined;
 export async function commandScene(): Promise<CommandScene> {
   program ??= builtProgram('src/agent/multi-agent.ts', [
     'src/agent/multi-agent-runner.ts',
+    'src/agent/multi-agent-owner.ts',
+    'src/agent/multi-agent-scheduler.ts',
     'src/agent/profiles',
   ]);
   const path = program;
