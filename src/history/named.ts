@@ -23,7 +23,9 @@ import type { History, HistoryNeeds, SessionFacts } from './types.ts';
 const VERSION = 1;
 const PREFIX = 'starting-';
 /** By then its pi has opened what the start names, or has ended. */
-const STARTING_MS = 60_000;
+const STARTING_SECONDS = 60;
+/** Somebody who chooses among what is in a folder may take his time. */
+const CHOOSING_SECONDS = 3_600;
 /** So many starts of one minute are heeded, and so much each may name (rule 7). */
 const MAX_MARKS = 200;
 const MAX_BYTES = 64 * 1024;
@@ -44,6 +46,8 @@ function markSchema() {
     version: z.literal(VERSION),
     /** ISO 8601, UTC. */
     at: z.iso.datetime(),
+    /** For how long it counts. */
+    seconds: z.int().check(z.minimum(1), z.maximum(CHOOSING_SECONDS)),
     ids: names,
     files: names,
     folders: names,
@@ -62,8 +66,8 @@ export function isNamed(
 }
 
 /**
- * Keeps what is named out of every prune of the domain for the next minute. It is not made durable: no start outlives the
- * machine.
+ * Keeps what is named out of every prune of the domain for the next minute, and what is to be chosen from for an hour. It is
+ * not made durable: no start outlives the machine.
  *
  * @throws FileError, as on a full disk
  */
@@ -79,7 +83,8 @@ export function announceStart(
       const [ids, files, folders] = [named.ids, named.files, named.folders].map((list) =>
         list.slice(0, MAX_NAMES),
       );
-      const mark = { version: VERSION, at: clock.now().toISOString(), ids, files, folders };
+      const seconds = named.folders.length > 0 ? CHOOSING_SECONDS : STARTING_SECONDS;
+      const mark = { version: VERSION, at: clock.now().toISOString(), seconds, ids, files, folders };
       const temporary = temporaryName(random);
       const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
       const { fd } = openChildFile(own, temporary, flags);
@@ -120,14 +125,14 @@ function namedByStarts(root: DirectoryHandle, now: number): NamedHere[] {
   try {
     return marksIn(own).flatMap((name) => {
       const mark = readMark(own, name);
-      return mark !== undefined && isYoung(Date.parse(mark.at), now) ? [mark] : [];
+      return mark !== undefined && counts(mark, now) ? [mark] : [];
     });
   } finally {
     own.close();
   }
 }
 
-/** Removes what has had its minute, and what killed starts have left of writing it. Under the history's lock. */
+/** Removes what has had its time, and what killed starts have left of writing it. Under the history's lock. */
 export function forgetStarts(own: DirectoryHandle, now: number): void {
   for (const { name } of entriesOf(own)) {
     if (!isMark(name) && !isAtomicTemporary(name)) continue;
@@ -142,14 +147,16 @@ export function forgetStarts(own: DirectoryHandle, now: number): void {
   }
 }
 
-function isNeeded(own: DirectoryHandle, name: string, stats: Stats, now: number): boolean {
+/** One that is no mark may be on its way to become one. */
+function isNeeded(own: DirectoryHandle, name: string, { mtimeMs, ctimeMs }: Stats, now: number): boolean {
   const mark = isMark(name) ? readMark(own, name) : undefined;
-  return isYoung(mark === undefined ? Math.max(stats.mtimeMs, stats.ctimeMs) : Date.parse(mark.at), now);
+  const written = new Date(Math.max(mtimeMs, ctimeMs)).toISOString();
+  return counts(mark ?? { at: written, seconds: STARTING_SECONDS }, now);
 }
 
 /** A time in the future is none of a start's. */
-function isYoung(time: number, now: number): boolean {
-  return Math.abs(now - time) <= STARTING_MS;
+function counts({ at, seconds }: { at: string; seconds: number }, now: number): boolean {
+  return Math.abs(now - Date.parse(at)) <= seconds * 1_000;
 }
 
 function isMark(name: string): boolean {

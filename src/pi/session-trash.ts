@@ -47,10 +47,11 @@ export type BroughtBack =
   | { outcome: 'both'; trashed: string }
   | { outcome: 'not-found' };
 
-/** Moves the newest trashed copy of this Session back to `file`. Never replaces a file. */
-export function bringBackFromTrash(file: string, id: string): BroughtBack {
+/** Moves the newest trashed copy of this Session back to `file`; without an id, of whichever was there. Never replaces a file. */
+export function bringBackFromTrash(file: string, id: string | undefined): BroughtBack {
   for (const { trashed, sessions } of trashedCopies(file)) {
-    if (idOf(trashed) !== id) continue;
+    const found = idOf(trashed);
+    if (found === undefined || (id !== undefined && found !== id)) continue;
     const moved = moveBack(trashed, file);
     if (moved === 'taken') return { outcome: 'both', trashed };
     if (moved === 'moved') return { outcome: 'restored', from: trashed, sessions };

@@ -13,12 +13,13 @@ import {
   sessionLockDirectory,
 } from '../../pi/index.ts';
 import { makePresence, type Presence } from '../presence.ts';
-import { installGuard, makeGate } from './lock/guard.ts';
+import { BACK, installGuard, makeGate } from './lock/guard.ts';
 import { makeOwner, type Owner } from './lock/owner.ts';
 import { piClasses } from './lock/pi-module.ts';
 import { processRegistry } from './lock/registry.ts';
 import { makeSessionLife, type SessionLife } from './lock/session.ts';
 import { releaseStartTurn } from './lock/start-turn.ts';
+import { bringBackChosen } from './lock/switched-to.ts';
 import { makeVoice, type Voice } from './lock/voice.ts';
 import { disableSuspend } from './no-suspend.ts';
 import { releaseStorage } from './work-storage.ts';
@@ -68,6 +69,16 @@ export default async function sessionLock(pi: ExtensionApi): Promise<void> {
     return undefined;
   });
   blockWhileTaken(pi, life);
+  pi.on('session_before_switch', async ({ targetSessionFile }) => {
+    if (targetSessionFile === undefined) return undefined;
+    await voice.guarded('Looking for the Session in the trash', async () => {
+      const back = bringBackChosen(targetSessionFile);
+      if (back === undefined) return;
+      logReturn(voice, back.target, back.trash);
+      voice.warn(BACK);
+    });
+    return undefined;
+  });
   refuseTakenSwitch(pi, owner);
 }
 

@@ -237,6 +237,23 @@ describe('an expired Session comes back', () => {
     ]);
   });
 
+  it('S11: before the user switches to one that was taken while it was offered to him', async () => {
+    const [file, other] = [await finishedSession(), await finishedSession()];
+    const before = readFileSync(other, 'utf8');
+    const pi = startRpcPi(world, ['--session', file]);
+    await state(pi);
+    const trashed = expire(other);
+    expect(await pi.request({ type: 'switch_session', sessionPath: other })).toMatchObject({
+      data: { cancelled: false },
+    });
+    expect(existsSync(trashed)).toBe(false);
+    expect((await state(pi)).sessionId).toBe(readSessionFileId(other));
+    await pi.prompt('run echo again');
+    expect(readFileSync(other, 'utf8').startsWith(before)).toBe(true);
+    expectWhole(other);
+    await pi.end();
+  });
+
   it('S11: also when it is moved in the very moment of an append', () => {
     const file = join(directory, 'sessions', '--race--', 'r.jsonl');
     mkdirSync(dirname(file), { recursive: true });

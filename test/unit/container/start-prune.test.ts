@@ -44,7 +44,7 @@ function world({ trashDays = 0 } = {}) {
 
 it('S11: what one start names, that of another sandbox which comes before its pi has opened it does not take away', async () => {
   const { file, start } = world();
-  for (const named of [['--session', 'old-1'], ['--session', 'ol'], ['-c'], ['-r']]) {
+  for (const named of [['--session', 'old-1'], ['--session', 'ol'], ['-c']]) {
     await start(named);
     await start(['-p', 'hello'], 1);
     expect(existsSync(file)).toBe(true);

@@ -23,6 +23,18 @@ describe('S11: what a start has announced', () => {
     expect(scene.has('a/x_two.jsonl')).toBe(false);
   });
 
+  it('S11: what somebody chooses from stays for an hour, what a start names for a minute', async () => {
+    const scene = makeScene();
+    for (const name of ['a/x_named.jsonl', 'b/x_offered.jsonl'])
+      scene.session(name, { ...OLD, id: name.slice(4, -6) });
+    announceStart(scene.history, { ...NOTHING, ids: ['named'] }, needs);
+    announceStart(scene.history, { ...NOTHING, folders: ['b'] }, needs);
+    await pruneHistory(scene.history, scene.options({ clock: later(61) }));
+    expect([scene.has('a/x_named.jsonl'), scene.has('b/x_offered.jsonl')]).toEqual([false, true]);
+    await pruneHistory(scene.history, scene.options({ clock: later(3_601) }));
+    expect(scene.has('b/x_offered.jsonl')).toBe(false);
+  });
+
   it('S11: also when the announcement comes in the middle of a prune', async () => {
     const scene = makeScene();
     scene.session('a/x_one.jsonl', { ...OLD, id: 'one' });
@@ -49,7 +61,7 @@ describe('S11: what a start has announced', () => {
     const scene = makeScene();
     scene.session('a/x_one.jsonl', { ...OLD, id: 'one' });
     mkdirSync(own(scene));
-    const mark = { version: 1, at: NOW.toISOString(), ids: ['one'], files: [], folders: [] };
+    const mark = { version: 1, at: NOW.toISOString(), seconds: 60, ids: ['one'], files: [], folders: [] };
     const outside = join(scene.root, '../outside.json');
     writeFileSync(outside, JSON.stringify(mark));
     symlinkSync(outside, join(own(scene), 'starting-link.json'));
@@ -58,6 +70,7 @@ describe('S11: what a start has announced', () => {
       damaged: '{"version":1,',
       newer: JSON.stringify({ ...mark, version: 2 }),
       future: JSON.stringify({ ...mark, at: '2030-01-01T00:00:00.000Z' }),
+      forever: JSON.stringify({ ...mark, seconds: 1e9 }),
       long: JSON.stringify({ ...mark, files: Array.from({ length: 101 }, (_, at) => `f${at}`) }),
     };
     for (const [name, content] of Object.entries(contents))

@@ -10,6 +10,9 @@ import { bringBackFromTrash, type SessionTarget } from '../../../pi/index.ts';
 import { findSession, type Registry } from './registry.ts';
 import { appendWhole, rewriteWhole } from './whole-writes.ts';
 
+/** What the user is told. */
+export const BACK = 'This Session had expired and was in the trash; it is back.';
+
 const MARK = Symbol.for('pi-sandbox.session-lock.guarded');
 
 interface ManagerPrototype {
@@ -129,7 +132,7 @@ function writeWithFile(
   if (result.outcome === 'restored') needs.cameBack(target, result);
   needs.say(
     result.outcome === 'restored'
-      ? 'This Session had expired and was in the trash; it is back.'
+      ? BACK
       : `This Session's file was replaced while it was open. The old one is kept: ${result.trashed}`,
   );
   write();
