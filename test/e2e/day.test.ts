@@ -70,6 +70,21 @@ describe.each(ENGINES)('S9, S10, S14, S15: a day of work on %s', (kind) => {
     );
   });
 
+  it('S10: git asks the user’s credential helper for the host that he named, and for no other', async () => {
+    const helper = join(here.directory, 'helper');
+    writeFileSync(helper, '#!/bin/sh\ncat >/dev/null\necho username=ada\necho password=s3cret\n', {
+      mode: 0o755,
+    });
+    const config = join(here.env.HOME ?? '', '.gitconfig');
+    writeFileSync(config, `${readFileSync(config, 'utf8')}[credential]\n\thelper = ${helper}\n`);
+    const ask = (host: string) =>
+      `printf 'protocol=https\\nhost=${host}\\n\\n' | GIT_TERMINAL_PROMPT=0 git credential fill 2>/dev/null || true`;
+    const script = `${ask('git.example.org')}; ${ask('other.example')}`;
+    const words = ['shell', project, '--git-credential-hosts', 'git.example.org', '--', 'bash', '-c', script];
+    const { stdout } = await here.run(words);
+    expect(stdout).toBe('protocol=https\nhost=git.example.org\nusername=ada\npassword=s3cret\n');
+  });
+
   it('S14: a server that the agent left running is seen and reached', async () => {
     const web = "require('http').createServer((q, r) => r.end('price 1')).listen(4000, '127.0.0.1')";
     await inside(

@@ -327,11 +327,23 @@ it('S15, S19: on Podman, what came in goes out byte for byte', async ({ skip }) 
   const there = await installation(await readyEngine('podman', inject('e2e')));
   try {
     there.configure('.env', 'SESSIONS_RETENTION_DAYS=0\n');
-    const arrived = await there.run(['import', '--from', agent, '--history', '--yes', '--json']);
+    const login = { fake: { type: 'api_key', key: SECRET } };
+    file('auth.json', JSON.stringify(login));
+    const words = ['import', '--from', agent, '--history', '--login', '--yes', '--json'];
+    const arrived = await there.run(words);
     expect(arrived.exitCode).toBe(0);
+    expect(arrived.stdout + arrived.stderr).not.toContain(SECRET);
+    const print = ['shell', there.project(), '--', 'cat', '/home/pi/.pi/agent/auth.json'];
+    expect(JSON.parse((await there.run(print)).stdout)).toEqual(login);
     const [{ added }] = JSON.parse(arrived.stdout).history.domains;
     const to = join(there.directory, 'left');
     expect((await there.run(['export', '--to', to, '--yes'])).exitCode).toBe(0);
+    expect(JSON.parse(readFileSync(join(to, 'auth.json'), 'utf8'))).toEqual(login);
+    expect(statSync(join(to, 'auth.json')).mode & 0o777).toBe(0o600);
+    // A second time there is nothing to do.
+    expect(JSON.parse((await there.run(words)).stdout).history.domains).toMatchObject([
+      { added: { count: 0 }, there: added.count },
+    ]);
     const left = filesBelow(join(to, 'sessions'));
     expect(left.size).toBe(added.count);
     expect(left.size).toBeGreaterThan(imported().size);
