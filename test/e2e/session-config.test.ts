@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Installation, installation } from '../setup/installation.ts';
 import { type ModelServer, modelServer } from '../setup/model-server.ts';
+import { terminal } from '../setup/terminal.ts';
 
 let here: Installation;
 let model: ModelServer;
@@ -109,6 +110,27 @@ describe('S8: the merged configuration', () => {
     const changed = await shell(project, print);
     expect(changed.stdout).not.toContain('two');
     expect(changed.stderr).toContain('without your consent');
+  });
+
+  it('S8: a no on the terminal is remembered too, and the flag takes its place', async () => {
+    const project = projectWith({
+      'mcp.json': JSON.stringify({ mcpServers: { mine: { command: 'echo', args: ['no'] } } }),
+    });
+    const start = () =>
+      terminal(process.execPath, [here.cli, 'shell', project, '--', 'true'], {
+        env: here.env,
+        cwd: project,
+        columns: 240,
+      });
+    const asking = start();
+    await asking.shows('runs echo no. Allow it? [y/N]');
+    asking.type('n\r');
+    expect(await asking.exited()).toBe(0);
+    const again = start();
+    await again.shows('ignored, since you refused it: MCP server mine');
+    expect(await again.exited()).toBe(0);
+    const agreed = await shell(project, 'cat ~/.pi/agent/mcp.json', ['--trust-project-config']);
+    expect(JSON.parse(agreed.stdout).mcpServers).toHaveProperty('mine');
   });
 
   it('S8: the user’s skills, prompts and the rest are there and cannot be changed by accident', async () => {
