@@ -40,6 +40,8 @@ describe('S15: what could stand at the cursor', () => {
     );
     expect(await words('start', '--netw')).toEqual(['--network', ':none']);
     expect(await words('--engine', 'x', 'start', '--network', '')).toEqual(['open', 'none', ':none']);
+    expect(await words('config', 'keep', '--to', '')).toEqual(['global', 'domain', 'none', ':none']);
+    expect(await words('export', '--to', '')).toEqual([':directories']);
     expect(await words('')).not.toContain('__relay');
     expect(await words('nothing-like-it', '')).toEqual([':none']);
     expect(await words('shell', '.', '--', 'cat', '')).toEqual([':files']);
@@ -53,6 +55,7 @@ describe('S15: what could stand at the cursor', () => {
     const made = `mkdir -p ~/.pi/agent/sessions/--x--; echo '{"type":"session","version":3,"id":"01a22dde-aaaa","timestamp":"2026-11-30T19:10:58.599Z","cwd":"/x"}' >~/.pi/agent/sessions/--x--/2026_01a22dde-aaaa.jsonl`;
     await here.run(['exec', project, '--', 'sh', '-c', made]);
     expect(await words('sessions', 'show', '01')).toEqual(['01a22dde-aaaa', ':none']);
+    expect(await words('sessions', 'rm', 'another', '01')).toEqual(['01a22dde-aaaa', ':none']);
   });
 
   it('S15: an engine that is not there costs only the names', async () => {

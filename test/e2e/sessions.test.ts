@@ -321,6 +321,26 @@ describe('S13: prune, rm, restore and log', () => {
     expect((await here.run(['sessions', 'log'])).stdout).toMatch(/stale-2 +trashed +retention, 30 days/);
   });
 
+  it('S13: several at once: none when one of them is not there, and one that fails keeps no other', async () => {
+    const [one, other] = [
+      { ...FRESH, id: 'several-1' },
+      { ...FRESH, id: 'several-2' },
+    ];
+    await plant(here, work, [one, other]);
+    const wrong = await here.run(['sessions', 'rm', 'several-1', 'nobody', 'several-2']);
+    expect(wrong).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(wrong.stderr).toMatch(/there is no Session .*nobody/);
+    expect(await inPlace(here, work)).toEqual(expect.arrayContaining([fileOf(one), fileOf(other)]));
+    const removed = await here.run(['sessions', 'rm', 'several-1', 'several-2', 'several-1']);
+    expect(removed.exitCode).toBe(0);
+    expect(removed.stdout.match(/^moved several-\d to the trash/gm)).toHaveLength(2);
+    await plant(here, work, [{ ...one, id: 'several-1' }]);
+    const trashed = (await inTrash(here, work)).find((path) => path.includes('several-1')) ?? '';
+    const back = await here.run(['sessions', 'restore', trashed, 'several-2']);
+    expect(back).toMatchObject({ exitCode: 1, stdout: expect.stringContaining('restored several-2') });
+    expect(back.stderr).toContain('several-1: ');
+  });
+
   it('S13: for good is asked about; without a terminal --yes is needed', async () => {
     const session = { ...FRESH, id: 'for-good' };
     await plant(here, work, [session]);

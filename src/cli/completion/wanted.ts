@@ -15,12 +15,14 @@ export interface Wanted {
 
 const NOTHING: Wanted = { fixed: [] };
 
-/** Values of options, by the long flag. What is not here takes something that nobody can guess. */
+/** Values of options, by the long flag, or by verb and flag. What is not here takes something that nobody can guess. */
 const OPTION_VALUES: Readonly<Record<string, Wanted>> = {
   '--domain': { fixed: [], live: 'domains' },
   '--with-domain': { fixed: [], live: 'domains' },
   '--network': { fixed: [{ value: 'open' }, { value: 'none' }] },
-  '--to': { fixed: [{ value: 'global' }, { value: 'domain' }, { value: 'none' }] },
+  'keep --to': { fixed: [{ value: 'global' }, { value: 'domain' }, { value: 'none' }] },
+  'export --to': { fixed: [], paths: 'directories' },
+  'import --from': { fixed: [], paths: 'directories' },
   '--output': { fixed: [], paths: 'files' },
 };
 
@@ -62,7 +64,10 @@ export function wantedAt(program: Command, words: readonly string[]): Wanted {
       else command = next;
     }
   }
-  if (open !== undefined) return OPTION_VALUES[open.long ?? ''] ?? NOTHING;
+  if (open !== undefined) {
+    const { long = '' } = open;
+    return OPTION_VALUES[`${command.name()} ${long}`] ?? OPTION_VALUES[long] ?? NOTHING;
+  }
   if (current.startsWith('-')) return { fixed: optionsOf(program, command) };
   const subcommands = command.createHelp().visibleCommands(command);
   if (argument === 0 && subcommands.length > 0) {

@@ -1,11 +1,11 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { count, examples, type Grammar, type Runs } from './grammar.ts';
+import { count, examples, type Grammar, type Runs, type RunsMany } from './grammar.ts';
 
 const DOMAIN = 'only this domain';
 const SESSION = 'id, beginning of an id, or file of a Session';
 
 /** `sessions list|show|export|prune|clear|restore|rm|log` (S13). */
-export function addSessionVerbs({ program, runs }: Grammar): void {
+export function addSessionVerbs({ program, runs, runsMany }: Grammar): void {
   const sessions = program.command('sessions').description('the history of Sessions, domain by domain');
 
   sessions
@@ -54,7 +54,7 @@ export function addSessionVerbs({ program, runs }: Grammar): void {
     );
 
   addDeletingVerbs(sessions, runs);
-  addTrashVerbs(sessions, runs);
+  addTrashVerbs(sessions, runs, runsMany);
 }
 
 /** What deletes many at once. */
@@ -90,31 +90,31 @@ function addDeletingVerbs(sessions: Command, runs: Runs): void {
 }
 
 /** Into the trash, out of it, and what was there. */
-function addTrashVerbs(sessions: Command, runs: Runs): void {
+function addTrashVerbs(sessions: Command, runs: Runs, runsMany: RunsMany): void {
   sessions
     .command('restore')
-    .argument('<session>', SESSION)
-    .description('bring a Session back from the trash')
+    .argument('<session...>', SESSION)
+    .description('bring Sessions back from the trash')
     .option('--domain <name>', DOMAIN)
     .addHelpText('after', examples('sessions list --trash', 'sessions restore 01a22dde'))
     .action(
-      runs(async (argument = '', options: object) =>
-        (await import('../commands/sessions/restore.ts')).sessionsRestore(argument, options),
+      runsMany(async (words, options: object) =>
+        (await import('../commands/sessions/restore.ts')).sessionsRestore(words, options),
       ),
     );
 
   sessions
     .command('rm')
-    .argument('<session>', SESSION)
-    .description('move a Session to the trash; one that is there is deleted for good')
+    .argument('<session...>', SESSION)
+    .description('move Sessions to the trash; one that is there is deleted for good')
     .option('--domain <name>', DOMAIN)
     .option('--now', 'delete it for good, past the trash')
     .option('--yes', 'do not ask')
     .option('--force', 'although it is open')
-    .addHelpText('after', examples('sessions rm 01a22dde', 'sessions rm --now --yes 01a22dde'))
+    .addHelpText('after', examples('sessions rm 01a22dde 01a1bfa1', 'sessions rm --now --yes 01a22dde'))
     .action(
-      runs(async (argument = '', options: object) =>
-        (await import('../commands/sessions/restore.ts')).sessionsRemove(argument, options),
+      runsMany(async (words, options: object) =>
+        (await import('../commands/sessions/restore.ts')).sessionsRemove(words, options),
       ),
     );
 
