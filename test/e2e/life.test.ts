@@ -170,6 +170,14 @@ describe('S14, S15: the life of a sandbox', () => {
     expect(none.exitCode).toBe(2);
     expect(none.stderr).toContain(`no sandbox of ${project}`);
     await here.run(['shell', project, '--', 'true']);
+    // One that is not there keeps the others running.
+    expect(await here.run(['stop', project, here.project()])).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(await sandboxes(here, project)).toHaveLength(1);
+    const other = here.project();
+    await here.run(['shell', other, '--', 'true']);
+    const both = await here.run(['stop', project, other, project]);
+    expect(both.stdout.trimEnd().split('\n')).toHaveLength(2);
+    await here.run(['shell', project, '--', 'true']);
     expect((await here.run(['stop', '--all'])).exitCode).toBe(0);
     expect(await sandboxes(here)).toEqual([]);
     const left = await here.leftovers();

@@ -26,9 +26,9 @@ export interface StopOptions extends GlobalOptions {
  * Ends sandboxes: everything in them gets SIGTERM and time to save, then the container goes, and with a domain's last
  * sandbox its network (S15). It is there when this returns, or it is gone: "stopping" is never reported as stopped.
  */
-export async function stop(word: string | undefined, options: StopOptions): Promise<number> {
-  if (options.all === true && word !== undefined) {
-    throw new UsageError(`stop ${word} or stop --all, not both`, { hint: 'nothing was stopped' });
+export async function stop(words: readonly string[], options: StopOptions): Promise<number> {
+  if (options.all === true && words.length > 0) {
+    throw new UsageError(`stop ${words.join(' ')} or stop --all, not both`, { hint: 'nothing was stopped' });
   }
   const { config, engine } = await openContext(options);
   const prefix = config.INSTALLATION_PREFIX;
@@ -37,7 +37,7 @@ export async function stop(word: string | undefined, options: StopOptions): Prom
       ? (await listSandboxes(engine, prefix)).filter(
           ({ domain }) => options.domain === undefined || domain === options.domain,
         )
-      : [await findSandbox(engine, prefix, word, options.domain)];
+      : await named(engine, prefix, words, options.domain);
   const end = options.whenIdle === true ? stopWhenIdle : stopOne;
   const failures = await Promise.all(chosen.map((sandbox) => end(engine, sandbox, options.time)));
   await Promise.all([removeUnusedNetworks(engine, prefix), removeAbandonedHelpers(engine, prefix)]);
@@ -46,6 +46,18 @@ export async function stop(word: string | undefined, options: StopOptions): Prom
   if (failed.length > 0)
     throw new OperationError(failed.join('; '), { hint: 'pi-sandbox stop again, or look at the engine' });
   return 0;
+}
+
+/** All that are named, each once; one that is not there stops the call before anything is ended. */
+async function named(
+  engine: Engine,
+  prefix: string,
+  words: readonly string[],
+  domain: string | undefined,
+): Promise<ListedSandbox[]> {
+  const asked = words.length === 0 ? [undefined] : words;
+  const found = await Promise.all(asked.map((word) => findSandbox(engine, prefix, word, domain)));
+  return [...new Map(found.map((sandbox) => [sandbox.id, sandbox])).values()];
 }
 
 /** Ends one sandbox now; the reason when it is still there afterwards. */

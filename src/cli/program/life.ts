@@ -4,16 +4,16 @@ import { count, DOMAIN, examples, type Grammar, PROJECT, several } from './gramm
 export function addLifeVerbs({ program, runs, runsMany, rest }: Grammar): void {
   program
     .command('stop')
-    .argument('[project]', PROJECT)
-    .description('end a sandbox; pi gets time to save')
+    .argument('[project...]', PROJECT)
+    .description('end sandboxes; pi gets time to save')
     .option('--all', 'every sandbox of this installation')
     .option('--domain <name>', DOMAIN)
     .option('-t, --time <seconds>', 'how long to wait before it is killed', count, 15)
     .option('--when-idle', 'let it end when nothing lives in it any more, instead of ending it now')
-    .addHelpText('after', examples('stop', 'stop ~/work/shop', 'stop --all --when-idle'))
+    .addHelpText('after', examples('stop', 'stop ~/work/shop ~/work/api', 'stop --all --when-idle'))
     .action(
-      runs(async (argument, options: { time: number }) =>
-        (await import('../commands/stop.ts')).stop(argument, options),
+      runsMany(async (words, options: { time: number }) =>
+        (await import('../commands/stop.ts')).stop(words, options),
       ),
     );
 
