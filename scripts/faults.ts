@@ -1,6 +1,6 @@
 /**
  * `npm run faults [-- --count N] [--seed S] [--only name,…] [--from K] [--crowd N] [--engine docker|podman]`: starts,
- * session history, agent directories, work directories and jobs under faults (docs/faults.md). Exit code 1 when a fault was not survived, or
+ * session history, agent directories, work directories, jobs and runs under faults (docs/faults.md). Exit code 1 when a fault was not survived, or
  * something was lost or left over.
  */
 import { randomBytes } from 'node:crypto';
@@ -14,6 +14,7 @@ import { AGENT_DIR_FAULTS } from '../test/faults/cases/agent-dir.ts';
 import { HISTORY_FAULTS } from '../test/faults/cases/history.ts';
 import { START_FAULTS } from '../test/faults/cases/index.ts';
 import { JOB_FAULTS } from '../test/faults/cases/jobs.ts';
+import { RUN_FAULTS } from '../test/faults/cases/runs.ts';
 import { WORK_FAULTS } from '../test/faults/cases/work.ts';
 import { START_INSPECTION } from '../test/faults/checker.ts';
 import type { FaultCase, Inspection } from '../test/faults/fault-case.ts';
@@ -21,15 +22,21 @@ import { HISTORY_INSPECTION, type HistoryWorld, openHistoryWorld } from '../test
 import { JOB_INSPECTION, type JobsWorld, openJobsWorld } from '../test/faults/jobs/world.ts';
 import { tableOf } from '../test/faults/report.ts';
 import { runCase, type Tally } from '../test/faults/run-case.ts';
+import { openRunsWorld, RUN_INSPECTION, type RunsWorld } from '../test/faults/runs/world.ts';
 import { openWorkWorld, WORK_INSPECTION, type WorkWorld } from '../test/faults/work/world.ts';
 import { openWorld, type World } from '../test/faults/world.ts';
 import setup from '../test/setup/e2e-global.ts';
 import type { E2e } from '../test/setup/scene.ts';
 
 const CROWD = 20;
-const NAMES = [...START_FAULTS, ...HISTORY_FAULTS, ...AGENT_DIR_FAULTS, ...WORK_FAULTS, ...JOB_FAULTS].map(
-  ({ name }) => name,
-);
+const NAMES = [
+  ...START_FAULTS,
+  ...HISTORY_FAULTS,
+  ...AGENT_DIR_FAULTS,
+  ...WORK_FAULTS,
+  ...JOB_FAULTS,
+  ...RUN_FAULTS,
+].map(({ name }) => name);
 
 const { values } = parseArgs({
   options: {
@@ -61,6 +68,7 @@ let historyWorld: HistoryWorld | undefined;
 let agentDirWorld: AgentDirWorld | undefined;
 let workWorld: WorkWorld | undefined;
 let jobsWorld: JobsWorld | undefined;
+let runsWorld: RunsWorld | undefined;
 let tearDown = async (): Promise<void> => undefined;
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 say(`faults: ${engine}, seed ${values.seed}`);
@@ -69,6 +77,7 @@ const ofHistory: Tally[] = [];
 const ofAgentDir: Tally[] = [];
 const ofWork: Tally[] = [];
 const ofJobs: Tally[] = [];
+const ofRuns: Tally[] = [];
 let ending: Promise<never> | undefined;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
@@ -97,6 +106,11 @@ try {
     ofJobs.push(await tryCase(jobsWorld, JOB_INSPECTION, fault));
     jobsWorld.close();
   }
+  for (const fault of RUN_FAULTS.filter(({ name }) => wanted.includes(name))) {
+    runsWorld = openRunsWorld();
+    ofRuns.push(await tryCase(runsWorld, RUN_INSPECTION, fault));
+    runsWorld.close();
+  }
   const starts = START_FAULTS.filter(({ name }) => wanted.includes(name));
   const provide = (_name: string, value: E2e): void => {
     scene = value;
@@ -115,7 +129,7 @@ try {
   await end(1);
 }
 await end(
-  [...ofStarts, ...ofHistory, ...ofAgentDir, ...ofWork, ...ofJobs].every(
+  [...ofStarts, ...ofHistory, ...ofAgentDir, ...ofWork, ...ofJobs, ...ofRuns].every(
     ({ tried, survived }) => tried === survived,
   )
     ? 0
@@ -144,6 +158,7 @@ async function endOnce(code: number): Promise<never> {
   agentDirWorld?.close();
   workWorld?.close();
   jobsWorld?.close();
+  runsWorld?.close();
   await world?.close().catch((error: unknown) => say(String(error)));
   await tearDown().catch((error: unknown) => say(String(error)));
   if (ofStarts.length > 0) {
@@ -153,6 +168,7 @@ async function endOnce(code: number): Promise<never> {
   if (ofAgentDir.length > 0) process.stdout.write(`\n${tableOf(ofAgentDir, AGENT_DIR_INSPECTION.kinds)}\n`);
   if (ofWork.length > 0) process.stdout.write(`\n${tableOf(ofWork, WORK_INSPECTION.kinds)}\n`);
   if (ofJobs.length > 0) process.stdout.write(`\n${tableOf(ofJobs, JOB_INSPECTION.kinds)}\n`);
+  if (ofRuns.length > 0) process.stdout.write(`\n${tableOf(ofRuns, RUN_INSPECTION.kinds)}\n`);
   if (ofHistory.length > 0) process.stdout.write(`\n${tableOf(ofHistory, HISTORY_INSPECTION.kinds)}\n`);
   process.stdout.write(`\n${engine}, seed ${values.seed}\n`);
   process.exit(code);

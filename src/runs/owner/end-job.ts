@@ -18,15 +18,21 @@ export async function endJob(
   job: JobDirectory,
   { clock, ended, onFailure }: EndOptions,
 ): Promise<void> {
-  const ask = async (op: 'abort' | 'kill'): Promise<void> => {
+  /** Whether it has ended; what it answers it answers then. */
+  const ask = async (op: 'abort' | 'kill'): Promise<boolean> => {
     try {
       await askJob(place, job, { op }, { clock });
+      return true;
     } catch (error) {
-      if (!ended.aborted && !(error instanceof JobNotRunningError)) onFailure(error);
+      if (error instanceof JobNotRunningError) return true;
+      if (!ended.aborted) onFailure(error);
+      return false;
     }
   };
   const late = clock.sleep(ABORT_MS, ended).catch(() => undefined);
-  await Promise.race([ask('abort'), late]);
+  const aborted = ask('abort');
+  const first = await Promise.race([aborted, late]);
+  if (first === true || ended.aborted) return;
   await late;
   if (!ended.aborted) await ask('kill');
 }

@@ -2,10 +2,13 @@
  * Owning a run (R1, R3, R7): from a held lock until the graph has ended. Everything that it does next follows from
  * `status.json` and from the jobs on the disk, so one owner goes on where another was killed.
  */
+import { clearHalfWritten } from '../../jobs/index.ts';
+import { makeStateDirectory } from '../../lib/atomic-file.ts';
 import { writeManifest } from '../files.ts';
 import type { Step } from '../graph/graph.ts';
 import type { HeldRun } from '../held-run.ts';
 import { LIMITS } from '../limits.ts';
+import { artifactsDirectory } from '../places.ts';
 import { type RunInput, readySteps, stepsToEnd } from '../scheduler.ts';
 import { isFinalStep, type RunState } from '../status-file.ts';
 import { type Ledger, openLedger } from './ledger.ts';
@@ -76,7 +79,7 @@ export async function ownRun(held: HeldRun, deps: OwnerDeps, { cancel }: OwnOpti
   }
 }
 
-/** Who runs it now, for people to read; by its session it is told whose it is (R6). */
+/** What a killed owner has left half-written goes. Who runs it now is written, for people to read; by its session it is told whose it is (R6). */
 async function becomeOwner(held: HeldRun, { clock, identity }: OwnerDeps): Promise<HeldRun> {
   const manifest = {
     ...held.manifest,
@@ -85,6 +88,9 @@ async function becomeOwner(held: HeldRun, { clock, identity }: OwnerDeps): Promi
     ownerStartedAt: clock.now().toISOString(),
     adopted: false,
   };
+  const artifacts = artifactsDirectory(held.directory);
+  await makeStateDirectory(artifacts);
+  for (const directory of [held.directory, artifacts]) await clearHalfWritten(directory);
   await writeManifest(held.directory, manifest);
   return { ...held, manifest };
 }

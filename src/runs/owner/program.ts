@@ -7,7 +7,9 @@ import { inheritedLock } from '../../lib/kernel-lock.ts';
 import { readManifest, readState } from '../files.ts';
 import type { HeldRun } from '../held-run.ts';
 import type { FileFacts } from '../manifest.ts';
-import { type RunDirectory, runLock, runsPlace } from '../places.ts';
+import { type RunDirectory, type RunsPlace, runLock, runsPlace } from '../places.ts';
+import type { RunDeps } from '../request.ts';
+import { SweepBusyError, sweepRuns } from '../sweep.ts';
 import { OWNER_LOCK_FD, openOwnerLog } from './launch.ts';
 import type { OwnerDeps } from './options.ts';
 import { ownRun } from './own.ts';
@@ -36,17 +38,29 @@ export async function ownerProgram(
   });
   try {
     const { env, pid } = process;
-    await ownRun(await takeOver(directory, env, home), {
+    const identity = { pid, host: env.PI_SANDBOX_NAME ?? hostname(), uid: process.getuid?.() ?? 0 };
+    const held = await takeOver(directory, env, home);
+    await ownRun(held, {
       ...parts,
       clock: systemClock,
       env,
-      identity: { pid, host: env.PI_SANDBOX_NAME ?? hostname() },
+      identity,
+      sweep: () => swept(held.place, { clock: systemClock, identity }),
       onFailure,
     });
     return 0;
   } catch (error) {
     onFailure(error);
     return GIVEN_UP;
+  }
+}
+
+/** That another process is at it is as good. */
+async function swept(place: RunsPlace, deps: RunDeps): Promise<void> {
+  try {
+    await sweepRuns(place, deps);
+  } catch (error) {
+    if (!(error instanceof SweepBusyError)) throw error;
   }
 }
 

@@ -68,32 +68,59 @@ async function refusing<T>(work: () => Promise<T>): Promise<T> {
 
 /** Undefined when the owner's own end came first. */
 async function seeToItsEnd(owned: Owned, life: StepLife, job: JobDirectory): Promise<JobEnd | undefined> {
-  const { held, ledger, over } = owned;
-  const { step, wanted } = life;
-  let retried = held.manifest.retry === 'none';
-  let begun = false;
-  for (let looks = 1; looks <= MOST_LOOKS; looks++) {
-    const found = await refusing(() => foundJob(held, job));
-    if (over.aborted) return undefined;
-    if (isRunning(found)) {
-      if (!begun) await ledger.note({ type: 'attached', step: step.id, job });
-      begun = true;
-      if (!(await followed(owned, life, job))) return undefined;
-      continue;
+  const { held, deps, over } = owned;
+  const progress: Progress = { begun: false, retried: held.manifest.retry === 'none' };
+  try {
+    for (let looks = 1; looks <= MOST_LOOKS; looks++) {
+      const found = await refusing(() => foundJob(held, job));
+      if (over.aborted) return undefined;
+      const end = await nextOf(owned, life, job, found, progress);
+      if (end !== 'goes on') return end;
     }
-    const isOver = found.kind === 'found' && found.status !== 'died';
-    if (isOver) return endOf(found, job);
-    if (wanted.aborted) return neverOrDead(owned, found, job);
-    const isOwnDeath = found.kind === 'found' && found.runs >= attemptsOf(owned, step);
-    if (isOwnDeath) {
-      if (retried) return neverOrDead(owned, found, job);
-      retried = true;
-      await ledger.put({ type: 'step-started', step: step.id, job });
-    }
-    begun = true;
-    await begin(owned, step, job, found);
+    throw new StepRefusal(new Error('its job does not come to an end'));
+  } catch (error) {
+    const { clock, onFailure = () => undefined } = deps;
+    // Nobody would follow it any more.
+    if (error instanceof StepRefusal && progress.begun)
+      await endJob(held.place.jobs, job, { clock, ended: over, onFailure });
+    throw error;
   }
-  throw new StepRefusal(new Error('its job does not come to an end'));
+}
+
+interface Progress {
+  /** Its job is this run's, and may live. */
+  begun: boolean;
+  /** It is not begun anew any more. */
+  retried: boolean;
+}
+
+/** What one look at the job leads to. */
+async function nextOf(
+  owned: Owned,
+  life: StepLife,
+  job: JobDirectory,
+  found: FoundJob,
+  progress: Progress,
+): Promise<JobEnd | undefined | 'goes on'> {
+  const { ledger } = owned;
+  const { step, wanted } = life;
+  if (isRunning(found)) {
+    if (!progress.begun) await ledger.note({ type: 'attached', step: step.id, job });
+    progress.begun = true;
+    return (await followed(owned, life, job)) ? 'goes on' : undefined;
+  }
+  const isOver = found.kind === 'found' && found.status !== 'died';
+  if (isOver) return endOf(found, job);
+  if (wanted.aborted) return neverOrDead(owned, found, job);
+  const isOwnDeath = found.kind === 'found' && found.runs >= attemptsOf(owned, step);
+  if (isOwnDeath) {
+    if (progress.retried) return neverOrDead(owned, found, job);
+    progress.retried = true;
+    await ledger.put({ type: 'step-started', step: step.id, job });
+  }
+  progress.begun = true;
+  await begin(owned, step, job, found);
+  return 'goes on';
 }
 
 function attemptsOf({ ledger }: Owned, { id }: Step): number {
@@ -132,10 +159,6 @@ async function followed({ held, deps, over }: Owned, life: StepLife, job: JobDir
       }),
     );
     return view !== undefined;
-  } catch (error) {
-    // Nobody would follow it any more.
-    if (error instanceof StepRefusal) await endJob(jobs, job, { clock, ended: over, onFailure });
-    throw error;
   } finally {
     ended.abort();
   }
