@@ -29,7 +29,14 @@ export type { RunDeps, StartRequest } from './request.ts';
 export * from './scheduler.ts';
 export * from './schedules/index.ts';
 export * from './status-file.ts';
-export { KEPT_REASONS, type KeptReason, SweepBusyError, type SweepReport, sweepRuns } from './sweep.ts';
+export {
+  KEPT_REASONS,
+  type KeptReason,
+  SweepBusyError,
+  type SweepReport,
+  sweepLine,
+  sweepRuns,
+} from './sweep.ts';
 export { holdRun, lockRun, type TakeOptions, takeOwnership } from './take.ts';
 export * from './view.ts';
 export { type WaitedRun, type WaitForRunOptions, waitForRun } from './wait.ts';

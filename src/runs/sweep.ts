@@ -196,3 +196,17 @@ async function hasLiveJob({ steps }: RunState): Promise<boolean> {
 function keep({ kept }: Sweep, reason: KeptReason): void {
   kept[reason] = (kept[reason] ?? 0) + 1;
 }
+
+/** The report as one line. */
+export function sweepLine({ scanned, expired, deleted, leftovers, kept, failed }: SweepReport): string {
+  const reasons = KEPT_REASONS.flatMap((reason) => (kept[reason] ? [`${reason} ${kept[reason]}`] : []));
+  const stays = failed.items.length + failed.omitted;
+  return [
+    `scanned ${scanned}`,
+    `expired ${expired}`,
+    `deleted ${deleted}`,
+    `kept ${Object.values(kept).reduce((sum, count) => sum + count, 0)}${reasons.length > 0 ? ` (${reasons.join(', ')})` : ''}`,
+    ...(leftovers > 0 ? [`leftovers ${leftovers}`] : []),
+    ...(stays > 0 ? [`failed ${stays}`] : []),
+  ].join(', ');
+}

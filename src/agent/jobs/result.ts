@@ -29,10 +29,14 @@ export async function printResult(
   return EXIT_CODES[view.status];
 }
 
-/** A program gets the text as it is; a terminal gets nothing that it would obey. A last line is ended. */
 export function printOutput(output: string): void {
+  process.stdout.write(printable(output));
+}
+
+/** A program gets the text as it is; a terminal gets nothing that it would obey. A last line is ended. */
+export function printable(output: string): string {
   const text = process.stdout.isTTY ? safeForTerminal(output, { lines: true }) : output;
-  process.stdout.write(text === '' || text.endsWith('\n') ? text : `${text}\n`);
+  return text === '' || text.endsWith('\n') ? text : `${text}\n`;
 }
 
 function endWords(status: string): string {

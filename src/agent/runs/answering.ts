@@ -12,20 +12,25 @@ export interface Answer {
   readonly exitCode?: number;
 }
 
-/** Runs a verb and prints its answer; with `--json` a refusal is a document too, on standard output. */
+/**
+ * Runs a verb and prints its answer; with `--json` a refusal is a document too, on standard output.
+ *
+ * @param options with `lines` a document is one line, for more come after it
+ */
 export async function answering(
-  { json = false }: { readonly json?: boolean },
+  { json = false, lines = false }: { readonly json?: boolean; readonly lines?: boolean },
   verb: () => Promise<Answer>,
 ): Promise<number> {
+  const indent = lines ? undefined : 2;
   let answer: Answer;
   try {
     answer = await verb();
   } catch (error) {
     if (!json || !(error instanceof PiSandboxError)) throw error;
-    process.stdout.write(`${jsonText(refusalOf(error), 2)}\n`);
+    process.stdout.write(`${jsonText(refusalOf(error), indent)}\n`);
     return error.exitCode;
   }
   const { facts, text, exitCode = 0 } = answer;
-  process.stdout.write(json ? `${jsonText({ ok: true, ...facts }, 2)}\n` : text);
+  process.stdout.write(json ? `${jsonText({ ok: true, ...facts }, indent)}\n` : text);
   return exitCode;
 }

@@ -1,5 +1,6 @@
 /** What `--json` says of one run; docs/runs.md describes it. */
 import { factsOf, type KnownRun, type OwnerClass, ownerClassOf, type RunCaller } from '../../runs/index.ts';
+import type { Used } from './draw.ts';
 
 /** Owner and state, in short. */
 export function runFacts(run: KnownRun, caller: RunCaller) {
@@ -19,14 +20,19 @@ export function runFacts(run: KnownRun, caller: RunCaller) {
   };
 }
 
-/** And every step, in the order of the graph. */
-export function runDetails(run: KnownRun, caller: RunCaller) {
+/**
+ * And every step, in the order of the graph.
+ *
+ * @param used of those that run, as their jobs say it now
+ */
+export function runDetails(run: KnownRun, caller: RunCaller, used: ReadonlyMap<string, Used> = new Map()) {
   const { manifest, state } = run;
   const steps = manifest.graph.steps.map(({ id, needs, after }) => ({
     id,
     needs,
     after,
     ...state.steps[id],
+    ...used.get(id),
   }));
   return { ...runFacts(run, caller), steps };
 }

@@ -1,14 +1,51 @@
 /** How the values of options of `runs` are read; a wrong one is commander's to refuse. */
 import { InvalidArgumentError } from 'commander';
-import { LIMITS } from '../../runs/index.ts';
+import { parseDuration } from '../../lib/duration.ts';
+import {
+  LIMITS,
+  type ListedStatus,
+  type Manifest,
+  RUN_STATUSES,
+  STRANGE_STATUSES,
+} from '../../runs/index.ts';
 
-/** A whole number from 1 to `most`. */
-export function countUpTo(most: number): (text: string) => number {
+/** A whole number from `least` to `most`. */
+export function countBetween(least: number, most: number): (text: string) => number {
   return (text) => {
-    const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
-    if (count >= 1 && count <= most) return count;
-    throw new InvalidArgumentError(`a number from 1 to ${most.toLocaleString('en')} is expected`);
+    const count = /^\d{1,15}$/.test(text) ? Number(text) : -1;
+    if (count >= least && count <= most) return count;
+    throw new InvalidArgumentError(`a number from ${least} to ${most.toLocaleString('en')} is expected`);
   };
 }
 
-export const maxStepsOf = countUpTo(LIMITS.mostSteps);
+export const maxStepsOf = countBetween(1, LIMITS.mostSteps);
+
+/** Milliseconds of a duration of at most so many seconds. */
+export function durationUpTo(seconds: number): (text: string) => number {
+  return (text) => {
+    const milliseconds = parseDuration(text);
+    if (milliseconds !== undefined && milliseconds > 0 && milliseconds <= seconds * 1_000)
+      return milliseconds;
+    throw new InvalidArgumentError(`a duration of at most ${seconds / 3_600}h is expected, such as 30m`);
+  };
+}
+
+const RETRIES: readonly Manifest['retry'][] = ['died', 'none'];
+
+export function retryOf(text: string): Manifest['retry'] {
+  const retry = RETRIES.find((known) => known === text);
+  if (retry !== undefined) return retry;
+  throw new InvalidArgumentError(`use one of ${RETRIES.join(', ')}`);
+}
+
+const STATUSES: readonly ListedStatus[] = [...RUN_STATUSES, ...STRANGE_STATUSES];
+
+/** One or several, with commas or given again. */
+export function runStatusesOf(text: string, before: readonly ListedStatus[] = []): ListedStatus[] {
+  const wanted = text.split(',').map((word) => {
+    const status = STATUSES.find((known) => known === word.trim());
+    if (status === undefined) throw new InvalidArgumentError(`use of ${STATUSES.join(', ')}`);
+    return status;
+  });
+  return [...before, ...wanted];
+}

@@ -1,5 +1,6 @@
 /** `multi-agent runs …` (R4): groups of verbs, in the order of `--help`. Each verb is loaded only when it is called. */
 import type { Command } from 'commander';
+import { addRunChangeVerbs } from './change-verbs.ts';
 import { addRunLookVerbs } from './look-verbs.ts';
 import { addScheduleVerbs } from './schedule-verbs.ts';
 import { addRunStartVerbs } from './start-verbs.ts';
@@ -9,5 +10,5 @@ export function addRunVerbs(program: Command): void {
     .command('runs')
     .description('graphs of agents that outlive whoever started them')
     .helpCommand(false);
-  for (const add of [addRunStartVerbs, addRunLookVerbs, addScheduleVerbs]) add(runs);
+  for (const add of [addRunStartVerbs, addRunLookVerbs, addRunChangeVerbs, addScheduleVerbs]) add(runs);
 }
