@@ -3,19 +3,12 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { placeBelow } from '../../jobs/index.ts';
 import { UsageError } from '../../lib/errors.ts';
-import { createRun, type Graph, type HeldRun, LIMITS, launchOwner, type Manifest } from '../../runs/index.ts';
+import { createRun, type Graph, type HeldRun, launchOwner } from '../../runs/index.ts';
 import type { RunContext } from './context.ts';
 import { ownerProgramHere } from './owner-deps.ts';
+import { type SettingOptions, settingsOf } from './settings.ts';
 
-export interface BeginOptions {
-  readonly concurrency?: number;
-  /** Milliseconds. */
-  readonly timeout?: number;
-  /** Milliseconds. */
-  readonly retention?: number;
-  readonly retry?: Manifest['retry'];
-  readonly maxCost?: number;
-  readonly maxTokens?: number;
+export interface BeginOptions extends SettingOptions {
   /** Where its steps work, if they do not say otherwise. */
   readonly cwd?: string;
 }
@@ -38,17 +31,6 @@ export async function beginRun(context: RunContext, graph: Graph, options: Begin
   );
   await launchOwner(held, { env: jobs.env, owner: ownerProgramHere() });
   return held;
-}
-
-function settingsOf({ concurrency, timeout, retention, retry, maxCost, maxTokens }: BeginOptions) {
-  return {
-    concurrency: concurrency ?? LIMITS.concurrency,
-    timeoutSeconds: timeout === undefined ? LIMITS.runSeconds : timeout / 1_000,
-    terminalRetentionSeconds: retention === undefined ? LIMITS.retentionSeconds : retention / 1_000,
-    retry: retry ?? 'died',
-    maxCost: maxCost ?? null,
-    maxTokens: maxTokens ?? null,
-  };
 }
 
 function workingDirectory(from: string, given = '.'): string {

@@ -4,6 +4,7 @@ import { type ListedStatus, listRuns, type RunRow } from '../../runs/index.ts';
 import { type Answer, answering } from './answering.ts';
 import { RUNS_CALLED_AS } from './called-as.ts';
 import { type RunContext, runContext } from './context.ts';
+import { scheduleRows } from './schedule-json.ts';
 
 export interface ListOptions {
   readonly allProjects?: boolean;
@@ -23,10 +24,14 @@ export async function listed(
   { allProjects = false, status, limit, cursor }: ListOptions,
 ): Promise<Answer> {
   const { place, caller, jobs, deps } = context;
-  const project = allProjects ? undefined : jobs.project.real;
-  const { runs, next } = await listRuns(place, { caller, project, status, limit, cursor });
-  const facts = { runs, next, scheduledRuns: [] };
-  return { facts, text: textOf(runs, next, deps.clock.now().getTime()) };
+  const project = allProjects ? undefined : jobs.project;
+  const query = { caller, project: project?.real, status, limit, cursor };
+  const { runs, next } = await listRuns(place, query);
+  const scheduledRuns = await scheduleRows(place, project);
+  return {
+    facts: { runs, next, scheduledRuns },
+    text: textOf(runs, next, deps.clock.now().getTime()) + scheduleLine(scheduledRuns.length),
+  };
 }
 
 const OBJECTIVE_CHARACTERS = 60;
@@ -43,6 +48,10 @@ function textOf(runs: readonly RunRow[], next: string | null, now: number): stri
   ]);
   const more = next === null ? '' : `more: ${RUNS_CALLED_AS} list --cursor ${next}\n`;
   return table(['run', 'status', 'steps', 'owner', 'started', 'worktrees', 'objective'], rows) + more;
+}
+
+function scheduleLine(count: number): string {
+  return count === 0 ? '' : `schedules: ${count} (${RUNS_CALLED_AS} schedule list)\n`;
 }
 
 function firstLine(text: string): string {

@@ -1,8 +1,10 @@
 /** A schedule as `--json` tells of it: everything but its graph. */
-
+import type { JobProject } from '../../jobs/index.ts';
 import { PiSandboxError } from '../../lib/errors.ts';
 import {
+  type FoundSchedule,
   type HistoryLine,
+  listSchedules,
   nextInstants,
   type RunsPlace,
   readHistory,
@@ -30,6 +32,22 @@ export interface ScheduleFacts
   /** ISO 8601. */
   readonly next: string | null;
   readonly last: HistoryLine | null;
+}
+
+/** What is no schedule of this version is listed too, and left alone. */
+export type ScheduleRow = ScheduleFacts | { readonly scheduleId: string; readonly problem: string };
+
+/** The schedules of a project, or of all. @throws FileError, UnsafeFileError */
+export async function scheduleRows(place: RunsPlace, project?: JobProject): Promise<ScheduleRow[]> {
+  const found = await listSchedules(place, project);
+  return Promise.all(found.map((each) => rowOf(place, each)));
+}
+
+async function rowOf(place: RunsPlace, { id, facts }: FoundSchedule): Promise<ScheduleRow> {
+  if (facts.kind === 'known') return scheduleFacts(place, facts.value);
+  const problem =
+    facts.kind === 'damaged' ? facts.reason : `schema-version-${facts.kind} (${facts.schemaVersion})`;
+  return { scheduleId: id, problem };
 }
 
 /** @throws FileError, UnsafeFileError */

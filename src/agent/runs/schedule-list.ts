@@ -1,12 +1,8 @@
 import { safeForTerminal } from '../../lib/redact.ts';
 import { table } from '../../lib/table.ts';
-import { type FoundSchedule, listSchedules, type RunsPlace } from '../../runs/index.ts';
 import { answering } from './answering.ts';
 import { runContext } from './context.ts';
-import { type ScheduleFacts, scheduleFacts, timeText } from './schedule-json.ts';
-
-/** What is no schedule of this version is listed too, and left alone. */
-type Row = ScheduleFacts | { readonly scheduleId: string; readonly problem: string };
+import { type ScheduleRow, scheduleRows, timeText } from './schedule-json.ts';
 
 export function scheduleList({
   allProjects = false,
@@ -17,20 +13,12 @@ export function scheduleList({
 }): Promise<number> {
   return answering({ json }, async () => {
     const { jobs, place } = await runContext();
-    const found = await listSchedules(place, allProjects ? undefined : jobs.project);
-    const schedules = await Promise.all(found.map((each) => rowOf(place, each)));
+    const schedules = await scheduleRows(place, allProjects ? undefined : jobs.project);
     return { facts: { schedules }, text: textOf(schedules, allProjects) };
   });
 }
 
-async function rowOf(place: RunsPlace, { id, facts }: FoundSchedule): Promise<Row> {
-  if (facts.kind === 'known') return scheduleFacts(place, facts.value);
-  const problem =
-    facts.kind === 'damaged' ? facts.reason : `schema-version-${facts.kind} (${facts.schemaVersion})`;
-  return { scheduleId: id, problem };
-}
-
-function textOf(rows: readonly Row[], allProjects: boolean): string {
+function textOf(rows: readonly ScheduleRow[], allProjects: boolean): string {
   const headings = [
     'schedule',
     'cron',

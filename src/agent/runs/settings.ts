@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { LIMITS, type StartRequest } from '../../runs/index.ts';
 import { amountOf, durationOf, tokensOf } from '../jobs/values.ts';
-import { countUpTo, maxStepsOf } from './values.ts';
+import { countUpTo, maxStepsOf, retryOf } from './values.ts';
 
 export interface SettingOptions {
   readonly maxSteps?: number;
@@ -55,9 +55,4 @@ function secondsUpTo(most: number): (text: string) => number {
     if (seconds >= 1 && seconds <= most) return seconds;
     throw new InvalidArgumentError(`a duration from 1s to ${most.toLocaleString('en')}s is expected`);
   };
-}
-
-function retryOf(text: string): 'died' | 'none' {
-  if (text === 'died' || text === 'none') return text;
-  throw new InvalidArgumentError('use died or none');
 }

@@ -9,7 +9,6 @@ import { followed } from './show-run.ts';
 import { awaited } from './wait.ts';
 
 interface StartOptions extends BeginOptions {
-  readonly maxSteps?: number;
   readonly wait?: boolean;
   readonly follow?: boolean;
   readonly json?: boolean;

@@ -1,6 +1,5 @@
 /** How the values of options of `runs` are read; a wrong one is commander's to refuse. */
 import { InvalidArgumentError } from 'commander';
-import { parseDuration } from '../../lib/duration.ts';
 import {
   LIMITS,
   type ListedStatus,
@@ -18,17 +17,12 @@ export function countBetween(least: number, most: number): (text: string) => num
   };
 }
 
-export const maxStepsOf = countBetween(1, LIMITS.mostSteps);
-
-/** Milliseconds of a duration of at most so many seconds. */
-export function durationUpTo(seconds: number): (text: string) => number {
-  return (text) => {
-    const milliseconds = parseDuration(text);
-    if (milliseconds !== undefined && milliseconds > 0 && milliseconds <= seconds * 1_000)
-      return milliseconds;
-    throw new InvalidArgumentError(`a duration of at most ${seconds / 3_600}h is expected, such as 30m`);
-  };
+/** A whole number from 1 to `most`. */
+export function countUpTo(most: number): (text: string) => number {
+  return countBetween(1, most);
 }
+
+export const maxStepsOf = countUpTo(LIMITS.mostSteps);
 
 const RETRIES: readonly Manifest['retry'][] = ['died', 'none'];
 
