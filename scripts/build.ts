@@ -48,6 +48,7 @@ await Promise.all([
     ...script,
     entryPoints: { 'container/supervisor': 'src/container/main.ts' },
     external: ['fs-native-extensions', '@lydell/node-pty'],
+    plugins: [fileBeside()],
   }),
   build({
     ...common,

@@ -7,6 +7,7 @@ import { jobConversations, jobLeftovers } from './jobs-prune.ts';
 import type { Living } from './living.ts';
 import { answer, refusal, tell } from './replies.ts';
 import { type Place, SandboxState } from './sandbox-state.ts';
+import { scheduleWatcher } from './schedules.ts';
 import { receiveMerge } from './setup/merge-receiver.ts';
 import { describeChanges, keptChanges, sessionChanges } from './setup/session-changes.ts';
 import { workPruner } from './work-prune.ts';
@@ -15,7 +16,8 @@ const MINUTE_MS = 60_000;
 
 /**
  * What has to be done before a program starts: the container's own set-up once, and for each start its configuration and
- * the retention of Sessions and of jobs (S8, S11, S14, J14); beside it that of work directories (W7).
+ * the retention of Sessions and of jobs (S8, S11, S14, J14); beside it that of work directories (W7)
+ * and what watches schedules (R10).
  */
 export class Preparation {
   /** Undefined until the first configuration has come. */
@@ -25,6 +27,7 @@ export class Preparation {
   private readonly isEnding: () => boolean;
   private readonly others: readonly OtherConversations[];
   private readonly besides: readonly (() => void)[];
+  private readonly watchSchedules: (environment: NodeJS.ProcessEnv) => void;
   /** Set-up and merges happen one after the other, however many starts come at once. */
   private preparing: Promise<void> = Promise.resolve();
 
@@ -43,6 +46,7 @@ export class Preparation {
     };
     this.others = [jobConversations(jobs)];
     this.besides = [workPruner({ roots, clock, note }), jobLeftovers(jobs)];
+    this.watchSchedules = scheduleWatcher(jobs);
   }
 
   /** The entrypoint's work: the per-container part once, the merge with every start that brings one. */
@@ -57,7 +61,9 @@ export class Preparation {
     this.preparing = turn.catch(() => undefined);
     await turn;
     await this.prune(connection, request);
-    if (this.state !== undefined) for (const begin of this.besides) begin();
+    if (this.state === undefined) return;
+    for (const begin of this.besides) begin();
+    this.watchSchedules({ ...this.environment(), ...request.environment });
   }
 
   private async publish(

@@ -4,6 +4,7 @@ import type { SandboxStatus } from '../wire/index.ts';
 /** What a status lists at most (rule 7). */
 const MAX_STRAY = 100;
 const MAX_COMMAND = 200;
+const SCHEDULER = '/multi-agent-scheduler.mjs';
 
 export interface ProcessInfo {
   pid: number;
@@ -77,6 +78,8 @@ export function strayProcesses(
   const known = new Set([1, process.pid, ...roots]);
   // The engine's exec starts processes with parent 0: the bridges of other clients are among them.
   for (const { pid, parent, command, session } of processes) {
+    // What watches schedules announces itself to nobody (R10); its adder has ended, and it is where it belongs.
+    if (pid === session && command.includes(SCHEDULER)) known.add(pid);
     if (roots.includes(session) || (parent === 0 && command.includes('supervisor.sock'))) known.add(pid);
   }
   for (const root of [...known].filter((pid) => pid !== 1)) {
