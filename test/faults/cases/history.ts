@@ -1,6 +1,7 @@
 import type { FaultCase } from '../fault-case.ts';
 import type { HistoryWorld } from '../history/world.ts';
 import { migrationFailingCalls, migrationKilled, migrationRaces } from './migration.ts';
+import { migrationLinks, migrationSwaps } from './migration-hostile.ts';
 import { pruneClock } from './prune-clock.ts';
 import { pruneFailingCalls, pruneFullDisk, pruneRights } from './prune-disk.ts';
 import { pruneDamaged, pruneLinks, pruneSwaps } from './prune-hostile.ts';
@@ -23,4 +24,6 @@ export const HISTORY_FAULTS: readonly FaultCase<HistoryWorld>[] = [
   migrationKilled,
   migrationFailingCalls,
   migrationRaces,
+  migrationLinks,
+  migrationSwaps,
 ];

@@ -13,7 +13,10 @@ import { expectSaid } from './prune-disk.ts';
 import { jobOf } from './prune-killed.ts';
 
 /** The history of a scene as it lay before domains had their own; the scene's sessions directory is the domain's, empty. */
-function asOldHistory(world: HistoryWorld, random: Random): { scene: Scene; work: Job['work']; old: string } {
+export function asOldHistory(
+  world: HistoryWorld,
+  random: Random,
+): { scene: Scene; work: Job['work']; old: string } {
   const scene = world.scene(random, { foreign: false, damage: { torn: 0.1, headless: 0, empty: 0 } });
   const sharedRoot = join(scene.directory, 'shared');
   const old = join(sharedRoot, '.pi/agent/sessions');
@@ -26,7 +29,7 @@ function asOldHistory(world: HistoryWorld, random: Random): { scene: Scene; work
 }
 
 /** After a whole run nothing is left where it was, so that what the checker finds in the domain is all there is. */
-async function finish(scene: Scene, work: Job['work'], old: string): Promise<void> {
+export async function finish(scene: Scene, work: Job['work'], old: string): Promise<void> {
   const { result } = await runWhole(jobOf(scene, work));
   expectThat(JSON.stringify(result).includes('"failed":0'), `not all was moved: ${JSON.stringify(result)}`);
   const left = look(old).filter(

@@ -109,7 +109,7 @@ function afterPlanting(scene: Scene): void {
 }
 
 /** A failure is one of ours, by name: never a TypeError or the system's own. */
-function expectPlain(said: string, name: string | undefined): void {
+export function expectPlain(said: string, name: string | undefined): void {
   const ours = name === undefined || /^(?!TypeError|RangeError|ReferenceError|SyntaxError|Error$)/.test(name);
   expectThat(ours, `it failed with a fault of its own: ${said}`);
 }
@@ -155,7 +155,7 @@ export const pruneSwaps: FaultCase<HistoryWorld> = {
 };
 
 /** Where both the directory and the one that was moved aside are there, their contents are put together. */
-function putBack(scene: Scene): void {
+export function putBack(scene: Scene): void {
   for (const { path, kind } of look(scene.sessions).reverse()) {
     if (kind !== 'directory' || !path.endsWith('.aside')) continue;
     const aside = join(scene.sessions, path);
