@@ -57,26 +57,16 @@ export async function pruneBeforeStart(
       what: 'the prune of a start',
     },
   };
-  const named = namedHere(roots, history, request);
-  if (!namesNothing(named)) keepFromOthers(history, named, needs, note);
   try {
-    const work = pruneHistory(history, {
-      ...needs,
-      retention: { days: settings.retentionDays, trashDays: settings.trashDays },
-      spare: (session) => isNamed(named, session),
-      others: prune.others,
-    });
-    const report = await within(GIVE_UP_MS, work);
-    for (const line of pruneMessages(report, { domain: config.domain })) {
-      // The command on the host says its name before every line.
-      tell(connection, 'info', line.replace(/^pi-sandbox: /, ''));
-    }
-    const trouble = troubleOf(report);
-    if (trouble !== undefined) tell(connection, 'warning', trouble);
-    if (report.interrupted) tell(connection, 'info', 'more Sessions have expired; the next start goes on');
-    noteWhatWasDone(report, note);
-    if (report.firstDeletion) await acknowledgeFirstDeletion(history);
+    const named = namedHere(roots, history, request);
+    if (!namesNothing(named)) keepFromOthers(history, named, needs, note);
+    await pruneAndTell(prune, connection, named, { history, settings, needs }).catch(failed);
+    await bringBack(history, named, { ...needs, signal: AbortSignal.timeout(PRUNE_MS) }, connection);
   } catch (error) {
+    failed(error);
+  }
+
+  function failed(error: unknown): void {
     note('prune-failed', { reason: messageOf(error) });
     tell(
       connection,
@@ -84,7 +74,36 @@ export async function pruneBeforeStart(
       `old Sessions were not all pruned: ${messageOf(error)}; the next start tries again`,
     );
   }
-  await bringBack(history, named, { ...needs, signal: AbortSignal.timeout(PRUNE_MS) }, connection);
+}
+
+interface PruneWork {
+  readonly history: History;
+  readonly settings: NonNullable<SandboxConfig['history']>;
+  readonly needs: HistoryNeeds;
+}
+
+async function pruneAndTell(
+  { config, others, note }: StartPrune,
+  connection: FrameConnection,
+  named: NamedHere,
+  { history, settings, needs }: PruneWork,
+): Promise<void> {
+  const work = pruneHistory(history, {
+    ...needs,
+    retention: { days: settings.retentionDays, trashDays: settings.trashDays },
+    spare: (session) => isNamed(named, session),
+    others,
+  });
+  const report = await within(GIVE_UP_MS, work);
+  for (const line of pruneMessages(report, { domain: config.domain })) {
+    // The command on the host says its name before every line.
+    tell(connection, 'info', line.replace(/^pi-sandbox: /, ''));
+  }
+  const trouble = troubleOf(report);
+  if (trouble !== undefined) tell(connection, 'warning', trouble);
+  if (report.interrupted) tell(connection, 'info', 'more Sessions have expired; the next start goes on');
+  noteWhatWasDone(report, note);
+  if (report.firstDeletion) await acknowledgeFirstDeletion(history);
 }
 
 /** Where it cannot be written, as on a full disk, the trash still has what another sandbox's prune takes. */

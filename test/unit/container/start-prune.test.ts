@@ -20,7 +20,7 @@ function world({ trashDays = 0 } = {}) {
   utimesSync(file, 1_600_000_000, 1_600_000_000);
   const config = SandboxConfig.parse({ ...CONFIG, history: { retentionDays: 30, trashDays } });
   /** What the user of the start is told. */
-  const start = async (given: string[], secondsLater = 0): Promise<string[]> => {
+  const start = async (given: string[], secondsLater = 0, directory = '/p'): Promise<string[]> => {
     const [there, back] = [new PassThrough(), new PassThrough()];
     const connection = new FrameConnection({ input: back, output: there });
     const user = new FrameConnection({ input: there, output: back });
@@ -32,7 +32,7 @@ function world({ trashDays = 0 } = {}) {
     await pruneBeforeStart({ roots, config, clock, others: [], note: () => {} }, connection, {
       program: 'pi',
       arguments: given,
-      directory: '/p',
+      directory,
     });
     await connection.end();
     connection.destroy();
@@ -85,5 +85,15 @@ it('S11: a start whose prune has to wait for another keeps what it names all the
   await start(['--session', 'old-1']);
   lock?.release();
   await start(['-p', 'hello']);
+  expect(existsSync(file)).toBe(true);
+});
+
+it('S11: where it cannot be told what a start names nothing is pruned, which is said, and the start goes on', async () => {
+  const { file, start } = world();
+  // A longer name than a folder can have.
+  const told = await start(['-c'], 0, `/${'x'.repeat(300)}`);
+  expect(told).toEqual([
+    expect.stringMatching(/^old Sessions were not all pruned: .*the next start tries again$/),
+  ]);
   expect(existsSync(file)).toBe(true);
 });
