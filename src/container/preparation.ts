@@ -6,6 +6,7 @@ import { pruneBeforeStart } from './history/start-prune.ts';
 import { jobConversations, jobLeftovers } from './jobs-prune.ts';
 import type { Living } from './living.ts';
 import { answer, refusal, tell } from './replies.ts';
+import { runsSweeper } from './runs-sweep.ts';
 import { type Place, SandboxState } from './sandbox-state.ts';
 import { scheduleWatcher } from './schedules.ts';
 import { receiveMerge } from './setup/merge-receiver.ts';
@@ -45,7 +46,7 @@ export class Preparation {
       host: () => this.state?.merge.config.name ?? '',
     };
     this.others = [jobConversations(jobs)];
-    this.besides = [workPruner({ roots, clock, note }), jobLeftovers(jobs)];
+    this.besides = [workPruner({ roots, clock, note }), jobLeftovers(jobs), runsSweeper(jobs)];
     this.watchSchedules = scheduleWatcher(jobs);
   }
 

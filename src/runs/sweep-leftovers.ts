@@ -8,8 +8,7 @@ import { type FileLock, tryLock } from '../lib/kernel-lock.ts';
 import { BUILDING_PREFIX } from './create.ts';
 import { isRunId } from './ids.ts';
 import { type RunsPlace, runLock } from './places.ts';
-import { GONE_PREFIX, removeLeftover } from './remove.ts';
-import type { RunDeps } from './request.ts';
+import { GONE_PREFIX, type RemoveRunDeps, removeLeftover } from './remove.ts';
 
 /** A start takes moments; what is older is a dead one's. */
 const LEFTOVER_MS = 3_600_000;
@@ -22,7 +21,7 @@ export interface LeftoverOptions {
 /** How many were cleared, or would be. @throws FileError where the directory of runs cannot be read */
 export async function sweepLeftovers(
   place: RunsPlace,
-  deps: RunDeps,
+  deps: RemoveRunDeps,
   { dryRun, failed }: LeftoverOptions,
 ): Promise<number> {
   let root: DirectoryHandle;
@@ -59,7 +58,7 @@ async function clear(
   place: RunsPlace,
   root: DirectoryHandle,
   name: string,
-  deps: RunDeps,
+  deps: RemoveRunDeps,
   dryRun: boolean,
 ): Promise<boolean> {
   const changed = statChild(root, name)?.mtimeMs;

@@ -12,11 +12,11 @@ import { runIds } from './find.ts';
 import { openJournal } from './journal.ts';
 import { LIMITS } from './limits.ts';
 import { type RunDirectory, type RunsPlace, runDirectory, runLock, sweepLock } from './places.ts';
-import { removeHeldRun } from './remove.ts';
-import type { RunDeps } from './request.ts';
+import { type RemoveRunDeps, removeHeldRun } from './remove.ts';
 import { advanceRun } from './scheduler.ts';
 import type { RunState } from './status-file.ts';
 import { sweepLeftovers } from './sweep-leftovers.ts';
+import type { LockDeps } from './take.ts';
 import { type KnownRun, readRun } from './view.ts';
 
 /** Why a run stays. */
@@ -51,6 +51,8 @@ export interface SweepReport {
   readonly failed: Bounded<{ readonly run: string; readonly reason: string }>;
 }
 
+export type SweepDeps = LockDeps & RemoveRunDeps;
+
 /** Another sweep is at work: nothing was done. */
 export class SweepBusyError extends OperationError {
   constructor() {
@@ -61,7 +63,7 @@ export class SweepBusyError extends OperationError {
 /** @throws SweepBusyError, FileError */
 export async function sweepRuns(
   place: RunsPlace,
-  deps: RunDeps,
+  deps: SweepDeps,
   { dryRun = false }: { dryRun?: boolean } = {},
 ): Promise<SweepReport> {
   if (dryRun || !existsSync(place.root)) return sweep(newSweep(place, deps, dryRun));
@@ -79,7 +81,7 @@ export async function sweepRuns(
 
 interface Sweep {
   readonly place: RunsPlace;
-  readonly deps: RunDeps;
+  readonly deps: SweepDeps;
   readonly dryRun: boolean;
   readonly kept: Partial<Record<KeptReason, number>>;
   readonly withWorktrees: Bounded<string>;
@@ -89,7 +91,7 @@ interface Sweep {
   bytes: number;
 }
 
-function newSweep(place: RunsPlace, deps: RunDeps, dryRun: boolean): Sweep {
+function newSweep(place: RunsPlace, deps: SweepDeps, dryRun: boolean): Sweep {
   const lists = { withWorktrees: boundedList<string>(), failed: boundedList<Sweep['failed']['items'][0]>() };
   return { place, deps, dryRun, kept: {}, ...lists, expired: 0, deleted: 0, bytes: 0 };
 }

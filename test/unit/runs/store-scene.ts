@@ -49,14 +49,11 @@ export function clockAt(time: string): Clock {
   return { ...systemClock, now: () => new Date(time) };
 }
 
-export function storeScene(): StoreScene {
-  const directory = mkdtempSync(join(tmpdir(), 'pi-runs-'));
-  const place = runsPlace({ XDG_STATE_HOME: join(directory, 'state') }, directory);
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
-  const request: StoreScene['request'] = (more = {}) => ({
+export function runRequest(project: string): StartRequest {
+  return {
     graph: graphOf({ objective: 'try it', steps: [{ id: 'one', prompt: 'do it' }] }),
-    project: projectAt(directory),
-    cwd: directory,
+    project: projectAt(project),
+    cwd: project,
     session: null,
     below: { parentJob: null, depth: 0, maxDepth: 2 },
     settings: {
@@ -68,8 +65,14 @@ export function storeScene(): StoreScene {
       maxTokens: null,
     },
     schedule: null,
-    ...more,
-  });
+  };
+}
+
+export function storeScene(): StoreScene {
+  const directory = mkdtempSync(join(tmpdir(), 'pi-runs-'));
+  const place = runsPlace({ XDG_STATE_HOME: join(directory, 'state') }, directory);
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const request: StoreScene['request'] = (more = {}) => ({ ...runRequest(directory), ...more });
   const start: StoreScene['start'] = async (more = {}, at) => {
     const clock = at === undefined ? DEPS.clock : clockAt(at.toISOString());
     const held = await createRun(place, request(more), { ...DEPS, clock });
