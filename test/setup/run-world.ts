@@ -41,8 +41,8 @@ export interface RunWorld extends JobWorld {
   create(steps: readonly object[], more?: CreateOptions): Promise<HeldRun>;
   /** Whoever takes up an orphan. */
   take(directory: RunDirectory): Promise<HeldRun>;
-  /** The run as an owner leaves it that was killed when a step's job had ended, or, without an output, had died. */
-  withJob(held: HeldRun, step: string, job: { output?: string; runs?: number }): Promise<HeldRun>;
+  /** The run as an owner leaves it that was killed, with a step's job that is done, was killed, or, with neither, has died. */
+  withJob(held: HeldRun, step: string, job: { output?: string; killed?: boolean }): Promise<HeldRun>;
   /** Directory of a step's job. */
   jobOf(held: HeldRun, step: string): string;
 }
@@ -98,7 +98,7 @@ export async function runWorld(options: JobWorldOptions = {}): Promise<RunWorld>
       if (manifest.kind !== 'known' || state.kind !== 'known') throw new Error(`${run} cannot be read`);
       return { place, directory: run, manifest: manifest.value, state: state.value, lock };
     },
-    async withJob(held, id, { output, runs = 1 }) {
+    async withJob(held, id, { output, killed = false }) {
       const { runId, graph } = held.manifest;
       const step = graph.steps.find((one) => one.id === id);
       if (step === undefined) throw new Error(id);
@@ -108,7 +108,7 @@ export async function runWorld(options: JobWorldOptions = {}): Promise<RunWorld>
         writeFileSync(jobFile(job, 'output.txt'), output);
         writeFileSync(jobFile(job, 'exit_code'), '0\n');
       }
-      writeFileSync(jobFile(job, 'runs'), `${runs}\n`);
+      if (killed) writeFileSync(jobFile(job, 'exit_code'), '137\n');
       started.lock.release();
       const inputs: RunInput[] = [{ type: 'begun' }, { type: 'step-started', step: step.id, job }];
       const state = inputs.reduce((now, input) => advanceRun(now, graph, input, new Date()), held.state);

@@ -75,6 +75,8 @@ export async function ownRun(held: HeldRun, deps: OwnerDeps, { cancel }: OwnOpti
     await ledger?.close();
     server?.retire();
     held.lock.release();
+    // Answers that tell of the end are written first.
+    await new Promise((resolve) => setImmediate(resolve));
     await server?.close();
   }
 }

@@ -109,15 +109,15 @@ async function nextOf(
     progress.begun = true;
     return (await followed(owned, life, job)) ? 'goes on' : undefined;
   }
-  const isOver = found.kind === 'found' && found.status !== 'died';
-  if (isOver) return endOf(found, job);
-  if (wanted.aborted) return neverOrDead(owned, found, job);
-  const isOwnDeath = found.kind === 'found' && found.runs >= attemptsOf(owned, step);
-  if (isOwnDeath) {
-    if (progress.retried) return neverOrDead(owned, found, job);
-    progress.retried = true;
-    await ledger.put({ type: 'step-started', step: step.id, job });
-  }
+  if (found.kind === 'found') {
+    if (!isCutShort(found, progress)) return endOf(found, job);
+    const isAttempts = found.runs >= attemptsOf(owned, step);
+    if (wanted.aborted || (isAttempts && progress.retried)) return lastOf(owned, found, job);
+    if (isAttempts) {
+      progress.retried = true;
+      await ledger.put({ type: 'step-started', step: step.id, job });
+    }
+  } else if (wanted.aborted) return { status: 'aborted', reason: 'its end was wanted before it began' };
   progress.begun = true;
   await begin(owned, step, job, found);
   return 'goes on';
@@ -164,7 +164,9 @@ async function followed({ held, deps, over }: Owned, life: StepLife, job: JobDir
   }
 }
 
-async function endOf(found: Extract<FoundJob, { kind: 'found' }>, job: JobDirectory): Promise<JobEnd> {
+type Found = Extract<FoundJob, { kind: 'found' }>;
+
+async function endOf(found: Found, job: JobDirectory): Promise<JobEnd> {
   const { status } = found;
   if (status === 'starting' || status === 'running' || status === 'waiting')
     throw new StepRefusal(new BrokenJobError(job, 'it has an end and runs'));
@@ -172,9 +174,17 @@ async function endOf(found: Extract<FoundJob, { kind: 'found' }>, job: JobDirect
   return { status, reason: reason ?? null };
 }
 
-/** One that will not be run any more: what a dead one has left running is ended (J4). */
-async function neverOrDead({ deps }: Owned, found: FoundJob, job: JobDirectory): Promise<JobEnd> {
-  if (found.kind === 'none') return { status: 'aborted', reason: 'its end was wanted before it began' };
+/**
+ * Whether its job ended before its work did. One that was killed while the run had no owner was so with it: a sandbox that is
+ * stopped ends both (R7).
+ */
+function isCutShort({ status }: Found, { begun }: Progress): boolean {
+  return status === 'died' || (!begun && (status === 'killed' || status === 'aborted'));
+}
+
+/** One that was cut short and is not run any more: what a dead one has left running is ended (J4). */
+async function lastOf({ deps }: Owned, found: Found, job: JobDirectory): Promise<JobEnd> {
+  if (found.status !== 'died') return endOf(found, job);
   await endDeadJob(job, deps).catch((error: unknown) => deps.onFailure?.(error));
   return { status: 'died', reason: 'its job died: whatever ran it is gone' };
 }

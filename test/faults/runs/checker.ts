@@ -144,6 +144,10 @@ export function findingsAtEnd(scene: RunScene, run: string, mayFail = false): Om
 function lostWork({ project }: RunScene, run: string): string[] {
   const lost: string[] = [];
   const { steps } = stateOf(run);
+  // What an owner could not do it has told.
+  const problems = linesOf(join(run, 'events.jsonl'))
+    .filter((line) => line.includes('"type":"problem"'))
+    .join('\n');
   const records = worktreesOf(run);
   for (const { id, worktree } of STEPS) {
     if (!worktree || steps[id]?.status !== 'succeeded') continue;
@@ -154,7 +158,8 @@ function lostWork({ project }: RunScene, run: string): string[] {
       textOf(join(run, 'artifacts', `${id}.diff`)),
     ];
     if (!(work ?? '').startsWith(job)) lost.push(`the work of ${id}: ${work}`);
-    if (!(diff ?? '').includes(`+${job}`)) lost.push(`the diff of ${id}: ${diff}`);
+    const isTold = problems.includes(`the diff of step ${id}`);
+    if (!isTold && !(diff ?? '').includes(`+${job}`)) lost.push(`the diff of ${id}: ${diff}`);
     if (textOf(join(project, '.git/refs/heads', record?.branchName ?? '-')) === undefined)
       lost.push(`the branch of ${id}`);
   }

@@ -167,6 +167,12 @@ describe('going on with a run whose owner is gone (R7)', () => {
     expect(promptOf(world.jobOf(held, 'one'))).toBe('short');
   });
 
+  it('R7: one that was killed with its owner, as where a sandbox is stopped, is run again', async () => {
+    const held = await world.create([{ id: 'one', prompt: 'short' }]);
+    const state = await ownRun(await world.withJob(held, 'one', { killed: true }), world.deps);
+    expect(state.steps.one).toMatchObject({ status: 'succeeded', attempts: 2 });
+  });
+
   it('R7: with --retry none one that died has failed', async () => {
     const held = await world.create([{ id: 'one', prompt: 'short' }], { settings: { retry: 'none' } });
     const state = await ownRun(await world.withJob(held, 'one', {}), world.deps);

@@ -1,7 +1,17 @@
+import { mkdirSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { askJob } from '../../../../src/jobs/index.ts';
 import type { RunAnswer } from '../../../../src/runs/index.ts';
-import { type AskedRun, askRun, type HeldRun, LIMITS, ownRun, watchRun } from '../../../../src/runs/index.ts';
+import {
+  type AskedRun,
+  askRun,
+  endOrphan,
+  type HeldRun,
+  LIMITS,
+  ownRun,
+  watchRun,
+} from '../../../../src/runs/index.ts';
 import { fileOf } from '../../../setup/job-world.ts';
 import { until } from '../../../setup/pi.ts';
 import {
@@ -98,6 +108,23 @@ describe('ending a run (R3, R6)', () => {
     const caller = { session: 'abc', operator: false, force: false };
     expect(await ask(held, { op: 'cancel', caller })).toEqual({ ok: true });
     expect((await ended).reason).toBe('canceled by session abc');
+  });
+
+  it('R1: who asks for what cannot be written is told so', async () => {
+    const held = await world.create([{ id: 'one', prompt: 'long' }]);
+    const ended = ownRun(held, world.deps);
+    const broken = expect(ended).rejects.toThrow('cannot write');
+    await until('a running step', () => isRunning(held, 'one'));
+    const status = join(held.directory, 'status.json');
+    renameSync(status, `${status}.away`);
+    mkdirSync(status);
+    const answer = await ask(held, { op: 'cancel', caller: OPERATOR });
+    expect(answer).toMatchObject({ ok: false, error: { code: 'failed' } });
+    await broken;
+    rmSync(status, { recursive: true });
+    renameSync(`${status}.away`, status);
+    expect(isRunning(held, 'one')).toBe(true);
+    await endOrphan(await world.take(held.directory), world.deps, 'a test');
   });
 
   it('R8: who watches hears of every change until the end', async () => {
