@@ -25,6 +25,23 @@ const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
     'rm',
     'prune',
   ],
+  runs: [
+    'start',
+    'validate',
+    'list',
+    'show',
+    'status',
+    'wait',
+    'message',
+    'cancel',
+    'cleanup',
+    'reattach',
+    'take-ownership',
+    'step-result',
+    'events',
+    'schedule',
+    'sweep',
+  ],
 };
 
 /** Our options that take a value in the next word; `--help` and the like take none. */
@@ -37,7 +54,7 @@ export interface PassedWords {
 }
 
 /**
- * Divides `process.argv`. After `jobs`, options come first, then the project, then the program's own words; a first word
+ * Divides `process.argv`. After `jobs` and `runs`, options come first, then the project, then the program's own words; a first word
  * that the program knows means that no project was named (a project of that name is `./list`).
  */
 export function passedWords(argv: readonly string[]): PassedWords {

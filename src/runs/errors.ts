@@ -76,10 +76,14 @@ export interface Refusal {
   };
 }
 
-export function refusalOf(error: unknown): Refusal {
-  const hint = error instanceof PiSandboxError && error.hint !== undefined ? { hint: error.hint } : {};
-  const details = detailsOf(error);
-  return { ok: false, error: { code: codeOf(error), message: messageOf(error), ...hint, ...details } };
+/** @param hint the error's own, or how its reader would type it */
+export function refusalOf(error: unknown, hint: string | undefined = hintOf(error)): Refusal {
+  const facts = { ...(hint === undefined ? {} : { hint }), ...detailsOf(error) };
+  return { ok: false, error: { code: codeOf(error), message: messageOf(error), ...facts } };
+}
+
+function hintOf(error: unknown): string | undefined {
+  return error instanceof PiSandboxError ? error.hint : undefined;
 }
 
 function codeOf(error: unknown): RunErrorCode {

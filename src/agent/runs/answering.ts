@@ -2,6 +2,7 @@
 import { PiSandboxError } from '../../lib/errors.ts';
 import { jsonText } from '../../lib/json-text.ts';
 import { refusalOf } from '../../runs/index.ts';
+import { asCalled } from './called-as.ts';
 
 export interface Answer {
   /** Beside `ok: true`. */
@@ -26,11 +27,24 @@ export async function answering(
   try {
     answer = await verb();
   } catch (error) {
-    if (!json || !(error instanceof PiSandboxError)) throw error;
-    process.stdout.write(`${jsonText(refusalOf(error), indent)}\n`);
+    if (!(error instanceof PiSandboxError)) throw error;
+    const refusal = new Refusal(error);
+    if (!json) throw refusal;
+    process.stdout.write(`${jsonText(refusalOf(error, refusal.hint), indent)}\n`);
     return error.exitCode;
   }
   const { facts, text, exitCode = 0 } = answer;
   process.stdout.write(json ? `${jsonText({ ok: true, ...facts }, indent)}\n` : text);
   return exitCode;
+}
+
+/** What was refused, with a next step that can be typed where it is read (J13). */
+class Refusal extends PiSandboxError {
+  readonly exitCode: number;
+
+  constructor(cause: PiSandboxError) {
+    const { message, hint, exitCode } = cause;
+    super(message, { cause, hint: hint && asCalled(hint) });
+    this.exitCode = exitCode;
+  }
 }

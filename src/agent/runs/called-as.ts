@@ -14,6 +14,11 @@ function take(env: NodeJS.ProcessEnv): string {
   return usable ? given : `${CALLED_AS} runs`;
 }
 
+/** A command that a text names, as its reader calls it. */
+export function asCalled(text: string): string {
+  return text.replaceAll('multi-agent runs', RUNS_CALLED_AS);
+}
+
 /** The commands that lead on from a run. */
 export function commandsForRun(id: string): { status_cmd: string; show_cmd: string } {
   return { status_cmd: `${RUNS_CALLED_AS} status ${id}`, show_cmd: `${RUNS_CALLED_AS} show ${id} --follow` };

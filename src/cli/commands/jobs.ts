@@ -1,5 +1,4 @@
-import { UsageError } from '../../lib/errors.ts';
-import { runInSandbox } from '../sandbox/run-in-sandbox.ts';
+import { callMultiAgent } from '../sandbox/multi-agent.ts';
 import type { StartOptions } from '../sandbox/start-options.ts';
 import { isTerminal } from './start.ts';
 
@@ -9,22 +8,6 @@ export function jobs(
   words: readonly string[],
   options: StartOptions,
 ): Promise<number> {
-  if (words.length === 0) {
-    throw new UsageError('what about its jobs? a word of multi-agent comes after the project', {
-      hint: 'pi-sandbox jobs . list; all words: pi-sandbox jobs . --help',
-    });
-  }
-  // What is printed can be typed where it is read (J13).
-  const command = `PI_SANDBOX_JOBS_COMMAND=pi-sandbox jobs ${quoted(project ?? '.')}`;
-  const choice = {
-    program: 'command',
-    arguments: ['multi-agent', ...words],
-    terminal: isTerminal(),
-  } as const;
-  return runInSandbox(project, choice, { ...options, env: [...(options.env ?? []), command] });
-}
-
-/** As a shell reads it back. */
-function quoted(word: string): string {
-  return /^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+  const call = { verb: 'jobs', before: [], variable: 'PI_SANDBOX_JOBS_COMMAND' } as const;
+  return callMultiAgent(project, words, { ...call, terminal: isTerminal() }, options);
 }

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { addCheckVerbs } from '../../../src/cli/program/checks.ts';
 import { addConfigVerbs } from '../../../src/cli/program/config.ts';
 import { addImageVerbs } from '../../../src/cli/program/image.ts';
+import { addJobVerbs } from '../../../src/cli/program/jobs.ts';
 import { addLifeVerbs } from '../../../src/cli/program/life.ts';
 import { addPortVerbs } from '../../../src/cli/program/ports.ts';
 import { addSandboxVerbs } from '../../../src/cli/program/sandbox.ts';
@@ -14,6 +15,7 @@ const nothing = () => async (): Promise<void> => undefined;
 const program = new Command('pi-sandbox');
 for (const add of [
   addSandboxVerbs,
+  addJobVerbs,
   addLifeVerbs,
   addPortVerbs,
   addSessionVerbs,

@@ -1,4 +1,6 @@
+import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
+import { addRunVerbs } from '../../../src/agent/runs/verbs.ts';
 import { passedWords } from '../../../src/cli/passed-words.ts';
 
 function divided(line: string) {
@@ -33,6 +35,22 @@ describe('words that belong to a program in the sandbox', () => {
     ]);
     expect(divided('jobs --domain=acme list')).toEqual(['jobs --domain=acme', 'list']);
     expect(divided('jobs --help')).toEqual(['jobs --help', '']);
+  });
+
+  it('R4: are all that follow the project of runs, or runs itself', () => {
+    expect(divided('runs . start graph.yaml --wait')).toEqual(['runs .', 'start graph.yaml --wait']);
+    expect(divided('runs schedule add @daily -- graph.yaml')).toEqual([
+      'runs',
+      'schedule add @daily -- graph.yaml',
+    ]);
+  });
+
+  it('R4: knows every verb of multi-agent runs', () => {
+    const program = new Command();
+    addRunVerbs(program);
+    const verbs = program.commands[0]?.commands.map((verb) => verb.name()) ?? [];
+    expect(verbs.length).toBeGreaterThan(10);
+    for (const verb of verbs) expect(divided(`runs ${verb}`)).toEqual(['runs', verb]);
   });
 
   it('J6: a project called jobs is not the verb', () => {
