@@ -117,6 +117,7 @@ await Promise.all([
       'container/multi-agent-session': 'src/agent/extensions/jobs/session-jobs.ts',
       'container/multi-agent-tool': 'src/agent/extensions/jobs/tool.ts',
       'container/multi-agent-command': 'src/agent/extensions/jobs/command.ts',
+      'container/multi-agent-team': 'src/agent/extensions/runs/team.ts',
     },
     outdir: 'dist',
     outExtension: { '.js': '.mjs' },

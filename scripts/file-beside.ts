@@ -9,6 +9,7 @@ const BESIDE: Readonly<Record<string, string>> = {
   './jobs/session-jobs.ts': '../multi-agent-session.mjs',
   './jobs/tool.ts': '../multi-agent-tool.mjs',
   './jobs/command.ts': '../multi-agent-command.mjs',
+  './runs/team.ts': '../multi-agent-team.mjs',
   './screen.ts': './multi-agent-screen.mjs',
 };
 

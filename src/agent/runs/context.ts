@@ -14,7 +14,11 @@ export interface RunContext {
 
 /** @throws BrokenJobError, OperationError, FileError */
 export async function runContext(): Promise<RunContext> {
-  const jobs = await jobContext();
+  return runContextOf(await jobContext());
+}
+
+/** Of whoever has the jobs' context already. */
+export function runContextOf(jobs: JobContext): RunContext {
   const { clock, identity } = jobs.deps;
   return {
     jobs,

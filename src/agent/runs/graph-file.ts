@@ -13,7 +13,17 @@ const STANDARD_INPUT = '-';
  * @throws InvalidGraphError with everything that is wrong with it; UsageError, LimitError, FileError
  */
 export async function readGraph(source: string, maxSteps?: number): Promise<Graph> {
-  const checked = checkGraph(await parsed(source, await textOf(source)), maxSteps);
+  return graphInText(source, await textOf(source), maxSteps);
+}
+
+/** @throws InvalidGraphError */
+export async function graphInText(source: string, text: string, maxSteps?: number): Promise<Graph> {
+  return graphIn(source, await parsed(source, text), maxSteps);
+}
+
+/** @throws InvalidGraphError */
+export function graphIn(source: string, value: unknown, maxSteps?: number): Graph {
+  const checked = checkGraph(value, maxSteps);
   if ('graph' in checked) return checked.graph;
   throw new InvalidGraphError(source, checked.objections);
 }

@@ -9,7 +9,7 @@ import {
   type Timing,
 } from '../../runs/index.ts';
 import { answering } from './answering.ts';
-import { runContext } from './context.ts';
+import { type RunContext, runContext } from './context.ts';
 import { timeText } from './schedule-json.ts';
 
 export interface NextOptions {
@@ -21,12 +21,21 @@ export interface NextOptions {
 /** When a schedule is due, or would be. */
 export function scheduleNext(what: string, options: NextOptions): Promise<number> {
   return answering(options, async () => {
-    const { place, deps } = await runContext();
-    const { cron, tz } = await timingOf(place, what, options);
-    const instants = await nextInstants({ cron, tz }, deps.clock.now(), options.count);
-    const next = instants.map((instant) => instant.toISOString());
-    return { facts: { cron, tz, next }, text: next.map((instant) => `${timeText(instant, tz)}\n`).join('') };
+    const facts = await dueInstants(await runContext(), what, options);
+    const text = facts.next.map((instant) => `${timeText(instant, facts.tz)}\n`).join('');
+    return { facts, text };
   });
+}
+
+/** @throws CronError, UnknownZoneError, UsageError, RunError; FileError */
+export async function dueInstants(
+  { place, deps }: RunContext,
+  what: string,
+  options: NextOptions,
+): Promise<{ cron: string; tz: string; next: string[] }> {
+  const { cron, tz } = await timingOf(place, what, options);
+  const instants = await nextInstants({ cron, tz }, deps.clock.now(), options.count);
+  return { cron, tz, next: instants.map((instant) => instant.toISOString()) };
 }
 
 async function timingOf(place: RunsPlace, what: string, { tz }: NextOptions): Promise<Timing> {

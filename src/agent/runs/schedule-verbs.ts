@@ -3,7 +3,7 @@ import { CATCH_UPS, OVERLAPS } from '../../runs/index.ts';
 import { runExamples } from './examples.ts';
 import type { AddOptions } from './schedule-add.ts';
 import type { NextOptions } from './schedule-next.ts';
-import { addRunSettings } from './settings.ts';
+import { addRunSettings } from './setting-options.ts';
 import { countUpTo } from './values.ts';
 
 const MOST_INSTANTS = 1_000;

@@ -1,8 +1,5 @@
-/** What `start` and `schedule add` let their user set of a run. */
-import { type Command, InvalidArgumentError } from 'commander';
+/** What `start` and `schedule add`, and the tool, let their user set of a run. */
 import { LIMITS, type StartRequest } from '../../runs/index.ts';
-import { amountOf, durationOf, tokensOf } from '../jobs/values.ts';
-import { countUpTo, maxStepsOf, retryOf } from './values.ts';
 
 export interface SettingOptions {
   readonly maxSteps?: number;
@@ -15,29 +12,6 @@ export interface SettingOptions {
   readonly maxTokens?: number;
 }
 
-export function addRunSettings(command: Command): Command {
-  return command
-    .option('--max-steps <n>', `allow more steps than ${LIMITS.steps}`, maxStepsOf)
-    .option(
-      '--concurrency <n>',
-      `steps at once (default: ${LIMITS.concurrency})`,
-      countUpTo(LIMITS.mostConcurrency),
-    )
-    .option(
-      '--timeout <duration>',
-      'how long the run may take (default: 24h)',
-      secondsUpTo(LIMITS.runSeconds),
-    )
-    .option(
-      '--retention <duration>',
-      'how long it is kept when it has ended (default: 24h)',
-      secondsUpTo(LIMITS.mostRetentionSeconds),
-    )
-    .option('--retry <when>', 'died: run a step again whose job has died (default); none', retryOf)
-    .option('--max-cost <dollars>', 'what all steps and their children may cost together', amountOf)
-    .option('--max-tokens <n>', 'what they may use, such as 200k', tokensOf);
-}
-
 export function settingsOf(options: SettingOptions): StartRequest['settings'] {
   return {
     concurrency: options.concurrency ?? LIMITS.concurrency,
@@ -46,13 +20,5 @@ export function settingsOf(options: SettingOptions): StartRequest['settings'] {
     retry: options.retry ?? 'died',
     maxCost: options.maxCost ?? null,
     maxTokens: options.maxTokens ?? null,
-  };
-}
-
-function secondsUpTo(most: number): (text: string) => number {
-  return (text) => {
-    const seconds = Math.ceil(durationOf(text) / 1_000);
-    if (seconds >= 1 && seconds <= most) return seconds;
-    throw new InvalidArgumentError(`a duration from 1s to ${most.toLocaleString('en')}s is expected`);
   };
 }

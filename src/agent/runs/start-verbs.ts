@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { LIMITS } from '../../runs/index.ts';
 import { runExamples } from './examples.ts';
-import { addRunSettings } from './settings.ts';
+import { addRunSettings } from './setting-options.ts';
 import { maxStepsOf } from './values.ts';
 
 /** `start validate` (R4). */

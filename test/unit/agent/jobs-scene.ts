@@ -14,6 +14,8 @@ let extension: string | undefined;
 export function jobsExtension(): string {
   extension ??= builtProgram('src/agent/extensions/multi-agent.ts', [
     'src/agent/multi-agent-runner.ts',
+    'src/agent/multi-agent-owner.ts',
+    'src/agent/multi-agent-scheduler.ts',
     'src/agent/profiles',
   ]);
   return extension;

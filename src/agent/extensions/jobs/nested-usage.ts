@@ -21,15 +21,30 @@ export interface NestedUsage {
   readonly charged: Readonly<Record<string, WrittenUsage>>;
 }
 
+const NOTHING: NestedUsage = { usage: undefined, charged: {} };
+
 /** Of jobs that this Session started, with those below them, what was not reported before. */
 export async function nestedUsage(
-  { place, project, caller }: JobsHere,
+  here: JobsHere,
   told: Told,
   asked: readonly JobView[],
 ): Promise<NestedUsage> {
-  const mine = asked.filter(({ record }) => record.startedBySession === caller.session);
-  if (mine.length === 0) return { usage: undefined, charged: {} };
+  const mine = asked.filter(({ record }) => record.startedBySession === here.caller.session);
+  return mine.length === 0 ? NOTHING : usageOf(here, told, () => mine);
+}
+
+/** Of the jobs that are a run's steps, with those below them. */
+export function runUsage(here: JobsHere, told: Told, runId: string): Promise<NestedUsage> {
+  return usageOf(here, told, (jobs) => jobs.filter(({ record }) => record.startedByRun === runId));
+}
+
+async function usageOf(
+  { place, project }: Pick<JobsHere, 'place' | 'project'>,
+  told: Told,
+  choose: (jobs: readonly JobView[]) => readonly JobView[],
+): Promise<NestedUsage> {
   const { jobs } = await listJobs(place, project);
+  const mine = choose(jobs);
   const all = new Map(
     mine.flatMap((job) => [job, ...below(jobs, job.directory)]).map((job) => [job.directory, job]),
   );

@@ -1,10 +1,11 @@
 import type { JobView } from '../../../jobs/index.ts';
 import type { Asked } from './asked.ts';
 import type { JobsCall } from './call.ts';
+import type { Action } from './parameters.ts';
 
 /** A call whose parameters have been read. */
 export interface Parameters extends JobsCall {
-  readonly asked: Asked;
+  readonly asked: Asked<Action>;
 }
 
 export interface Reply {

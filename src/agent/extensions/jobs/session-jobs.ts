@@ -20,9 +20,14 @@ export async function openSessionJobs({
   clock,
   warn,
   isConversation,
-}: SessionNeeds): Promise<{ here: JobsHere; teller: Teller; clock: Clock }> {
+}: SessionNeeds): Promise<{ here: JobsHere; teller: Teller; clock: Clock; wakes: boolean }> {
   const here = await jobsHere(session.id);
   // A job's own pi, too, gets a prompt as soon as it is there.
   const wakes = isConversation && here.caller.parent === undefined;
-  return { here, clock, teller: openTeller({ pi, here, clock, warn, wakes, entries: session.entries }) };
+  return {
+    here,
+    clock,
+    wakes,
+    teller: openTeller({ pi, here, clock, warn, wakes, entries: session.entries }),
+  };
 }

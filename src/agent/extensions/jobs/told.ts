@@ -7,6 +7,12 @@ import type { SessionEntry } from '../../../pi/index.ts';
 
 export const MESSAGE_TYPE = 'multi-agent-job';
 export const TOOL_NAME = 'multi_agent';
+/** The same for runs: what their jobs have used is charged once, whichever tool asks. */
+export const RUN_MESSAGE_TYPE = 'multi-agent-run';
+export const TEAM_TOOL_NAME = 'agent_team';
+
+const MESSAGE_TYPES: readonly (string | undefined)[] = [MESSAGE_TYPE, RUN_MESSAGE_TYPE];
+const TOOL_NAMES: readonly unknown[] = [TOOL_NAME, TEAM_TOOL_NAME];
 
 /** Stands in the details of our messages and of the tool's results. */
 export interface ToldDetails {
@@ -35,8 +41,8 @@ export function recallTold(entries: readonly SessionEntry[]): Told {
   const charges = new Map<string, Usage>();
 
   for (const { type, customType, details, message } of entries) {
-    if (type === 'custom_message' && customType === MESSAGE_TYPE) take(details);
-    if (type === 'message' && message?.toolName === TOOL_NAME) take(message.details);
+    if (type === 'custom_message' && MESSAGE_TYPES.includes(customType)) take(details);
+    if (type === 'message' && TOOL_NAMES.includes(message?.toolName)) take(message?.details);
   }
 
   function take(details: unknown): void {

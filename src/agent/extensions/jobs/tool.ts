@@ -8,11 +8,12 @@ import type { JobsCall } from './call.ts';
 import { control } from './control.ts';
 import { listed, output, peek, status, wait } from './look.ts';
 import { nestedUsage } from './nested-usage.ts';
+import { ACTIONS } from './parameters.ts';
 import type { Parameters, Reply } from './reply.ts';
 import { endKey, type ToldDetails } from './told.ts';
 
 export async function answer(call: JobsCall): Promise<ToolResult> {
-  const asked = readAsked(call.parameters);
+  const asked = readAsked(call.parameters, ACTIONS);
   try {
     return await resultOf(await act({ ...call, asked }), call);
   } catch (error) {
