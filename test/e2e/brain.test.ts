@@ -58,6 +58,15 @@ describe('S9: the brain of a domain', () => {
     await here.run(['stop', project]);
   });
 
+  it('S9: a domain without a brain of its own is told of another’s that comes along', async () => {
+    const words = ['shell', project, '--domain', 'bare', '--with-domain', 'other', '--'];
+    const { stdout } = await here.run([...words, 'sh', '-c', 'cat /brain/other/b.md ~/.pi/agent/AGENTS.md']);
+    expect(stdout).toMatch(
+      /^other knows that# Memory of other domains\n\nThe directories in \/brain, [^/]*$/,
+    );
+    await here.run(['stop', project, '--domain', 'bare']);
+  });
+
   it('S9: what has no brain, or one that would hand out too much, is one clear line', async () => {
     const cases: [string[], NodeJS.ProcessEnv, RegExp][] = [
       [['--with-domain', 'bare'], {}, /BRAIN_BARE_PATH is not set\n {2}with a brain: other\n/],

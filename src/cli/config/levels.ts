@@ -96,15 +96,19 @@ export function brainDirectory(domain: DomainId): string {
 /** Agents know of the brain by the instructions alone (S9). */
 function addBrain(merging: Merging, { config, domain }: LevelsOptions): void {
   const own = config.domains.find(({ id }) => id === domain);
-  if (own?.brain === undefined) return;
-  const text = `Notes that outlive a Session are kept in ${brainDirectory(domain)}. Before you begin, read there what bears on
-the task; write down there what will be of use later. Other directories in /brain, where there are any, are the notes of
+  const other = config.domains.find(({ id, brain }) => id !== domain && brain !== undefined);
+  const others = `directories in /brain, where there are any, are the notes of
 other domains, to be read only.`;
-  merging.instructions.push({
-    heading: `Memory of the domain "${domain}"`,
-    text,
-    from: `BRAIN_${own.key}_PATH`,
-  });
+  if (own?.brain !== undefined) {
+    const text = `Notes that outlive a Session are kept in ${brainDirectory(domain)}. Before you begin, read there what bears on
+the task; write down there what will be of use later. Other ${others}`;
+    const heading = `Memory of the domain "${domain}"`;
+    merging.instructions.push({ heading, text, from: `BRAIN_${own.key}_PATH` });
+  } else if (other !== undefined) {
+    // A start with --with-domain may have mounted it, and a later one, which joins, does not say so.
+    const from = `BRAIN_${other.key}_PATH`;
+    merging.instructions.push({ heading: 'Memory of other domains', text: `The ${others}`, from });
+  }
 }
 
 /** True when the directory holds anything. */
