@@ -34,5 +34,5 @@ export function runDetails(run: KnownRun, caller: RunCaller, used: ReadonlyMap<s
     ...state.steps[id],
     ...used.get(id),
   }));
-  return { ...runFacts(run, caller), steps };
+  return { ...runFacts(run, caller), schedule: manifest.schedule, steps };
 }

@@ -21,6 +21,7 @@ function textOf({ steps, ...run }: ReturnType<typeof runDetails>): string {
     ['reason', run.reason],
     ['owner', run.ownerClass],
     ['objective', run.objective],
+    ['schedule', run.schedule],
     ['created', run.createdAt],
     ['updated', run.updatedAt],
     ['directory', run.runDir],
