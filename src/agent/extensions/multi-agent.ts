@@ -44,9 +44,10 @@ export default function multiAgent(pi: ExtensionApi): void {
 
   /** For jobs and runs that a shell of this Session has started, or that have ended while it was closed. */
   function lookAfter(context: ExtensionContext): void {
-    void voice.guarded('Looking after background jobs', async () => (await jobsOf(context)).teller.look());
-    if (!someRunsExist(process.env)) return;
-    void voice.guarded('Looking after runs', async () => (await teamOf(context)).team.teller.look());
+    if (someJobsExist(process.env))
+      void voice.guarded('Looking after background jobs', async () => (await jobsOf(context)).teller.look());
+    if (someRunsExist(process.env))
+      void voice.guarded('Looking after runs', async () => (await teamOf(context)).team.teller.look());
   }
 
   pi.registerTool({
@@ -89,7 +90,7 @@ export default function multiAgent(pi: ExtensionApi): void {
     return undefined;
   });
   pi.on('tool_execution_end', (event, context) => {
-    if (event.toolName === 'bash' && someJobsExist(process.env)) lookAfter(context);
+    if (event.toolName === 'bash') lookAfter(context);
     return undefined;
   });
   pi.on('agent_settled', (_event, { sessionManager }) => {

@@ -135,6 +135,19 @@ describe('the tool agent_team', () => {
     },
   );
 
+  it('R4: a run that a shell of the Session has started is told as well', PATIENT, async () => {
+    const scene = await commandScene();
+    writeFileSync(join(scene.project, 'graph.json'), JSON.stringify(TWO_STEPS));
+    scene.model.callBash('use the shell', 'multi-agent runs start graph.json', 'started');
+    scene.model.say('task of first', 'result of first');
+    scene.model.say('task of second', 'result of second');
+    scene.model.say('succeeded, after', 'read it');
+    const pi = await openPi(scene);
+    await pi.client.prompt('use the shell').outcome;
+    await pi.message('custom', 'succeeded, after');
+    await pi.message('assistant', 'read it');
+  });
+
   it(
     'R4: a graph from a file, as YAML text or as an object is checked, and nothing is started',
     PATIENT,

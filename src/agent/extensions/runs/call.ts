@@ -29,6 +29,8 @@ export interface TeamReply {
   /** Says all of it in a shell, where it is too long here. */
   readonly command: string;
   readonly started?: StartedRun;
-  /** A run whose state was told. */
+  /** The run that it is about: what its jobs have used counts from now on. */
   readonly run?: KnownRun;
+  /** How that one stands is told too: so its end need not be told again. */
+  readonly tellsState?: boolean;
 }

@@ -83,7 +83,7 @@ export async function wait(call: TeamCall): Promise<TeamReply> {
 
 export async function reattach(call: TeamCall): Promise<TeamReply> {
   const { run, ...snapshot } = await reattachRun(await runAsked(call));
-  return { facts: snapshot, run, command: `multi-agent runs reattach ${run.id} --json` };
+  return { facts: snapshot, run, tellsState: true, command: `multi-agent runs reattach ${run.id} --json` };
 }
 
 export async function stepResult(call: TeamCall): Promise<TeamReply> {

@@ -21,5 +21,5 @@ export function told({ here, aliases }: TeamCall, run: KnownRun, more: object = 
     ...runDetails(run, here.caller),
     ...more,
   };
-  return { facts, run, command: `multi-agent runs status ${run.id} --json` };
+  return { facts, run, tellsState: true, command: `multi-agent runs status ${run.id} --json` };
 }

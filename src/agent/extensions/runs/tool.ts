@@ -57,9 +57,10 @@ const ACTIONS: Record<TeamAction, (call: TeamCall) => Promise<TeamReply>> = {
 };
 
 /** Whose end is told here is not told again, and what its jobs have used counts once. */
-async function resultOf({ facts, command, started, run }: TeamReply, call: TeamCall): Promise<ToolResult> {
+async function resultOf(reply: TeamReply, call: TeamCall): Promise<ToolResult> {
+  const { facts, command, started, run, tellsState = false } = reply;
   const isMine = run !== undefined && isOwnRun(run, call);
-  const isEnded = isMine && run.state.terminal;
+  const isEnded = isMine && tellsState && run.state.terminal;
   if (isEnded) call.teller.wasTold(run);
   const { usage, charged }: NestedUsage = isMine
     ? await runUsage(call.jobs, call.told, run.id)
