@@ -1,10 +1,14 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { listRuns, type RunDirectory, reattachRun } from '../../../src/runs/index.ts';
+import { type ModelServer, modelServer } from '../../setup/model-server.ts';
+import { piCli } from '../../setup/pi.ts';
 import { expectThat } from '../commands.ts';
 import type { FaultCase } from '../fault-case.ts';
 import type { FaultPlan } from '../history/broken-fs.ts';
 import { processesOf } from '../jobs/processes.ts';
+import { writeLauncher } from '../jobs/stand-in.ts';
 import type { Random } from '../random.ts';
 import { findingsAtEnd, hasFinished, jobOf, stateOf, timesDone, untrueNow } from '../runs/checker.ts';
 import { makeRunScene, type RunScene, type RunSceneOptions, STEPS } from '../runs/scene.ts';
@@ -12,6 +16,7 @@ import type { RunsWorld } from '../runs/world.ts';
 
 /** A run without faults takes about so long. */
 const LONGEST_MS = 2_500;
+const LONGEST_REAL_MS = 12_000;
 const QUIET_MS = 30_000;
 const MOST_KILLS = 3;
 
@@ -150,6 +155,35 @@ export const runKilledAtCall: FaultCase<RunsWorld> = {
         .join(', '),
     );
     await killedThenContinued(world, note, killings);
+  },
+};
+
+/** Every step uses a tool, which says what it did as the stand-in does. */
+function realPi(model: ModelServer): NonNullable<RunSceneOptions['pi']> {
+  return (command, agent, done) => {
+    const job = '"$(basename "$MULTI_AGENT_JOB")"';
+    model.callBash('do ', `echo ${job} >> work.txt; sleep 0.2; echo ${job} >> ${done}`, 'did it');
+    writeFileSync(join(agent, 'models.json'), model.models);
+    writeFileSync(join(agent, 'settings.json'), model.settings);
+    writeLauncher(command, piCli());
+  };
+}
+
+export const runKilledRealPi: FaultCase<RunsWorld> = {
+  name: 'run-killed-real-pi',
+  about: 'SIGKILL of the owner at up to three random moments, with real pi and its tools',
+  tries: { usual: 10, few: 1 },
+  async attempt(world, random, note) {
+    // A model of its own for each try: the script names the try's files.
+    const model = await modelServer();
+    const after = (): number => random.below(LONGEST_REAL_MS);
+    const killings = killingsOf(random, () => ({ kind: 'moment', after: after(), which: 'owner' }));
+    note(killings.map((one) => (one.kind === 'moment' ? `after ${one.after} ms` : '')).join(', '));
+    try {
+      await killedThenContinued(world, note, killings, { pi: realPi(model) });
+    } finally {
+      await model.stop();
+    }
   },
 };
 
