@@ -4,13 +4,14 @@
  */
 import { clearHalfWritten } from '../../jobs/index.ts';
 import { makeStateDirectory } from '../../lib/atomic-file.ts';
+import { messageOf } from '../../lib/errors.ts';
 import { writeManifest } from '../files.ts';
 import type { Step } from '../graph/graph.ts';
 import type { HeldRun } from '../held-run.ts';
 import { LIMITS } from '../limits.ts';
 import { artifactsDirectory } from '../places.ts';
 import { type RunInput, readySteps, stepsToEnd } from '../scheduler.ts';
-import { isFinalStep, type RunState } from '../status-file.ts';
+import { isFinalStep, REASON_CHARACTERS, type RunState } from '../status-file.ts';
 import { type Ledger, openLedger } from './ledger.ts';
 import { openMailbox } from './messages.ts';
 import type { Owned, OwnerDeps } from './options.ts';
@@ -20,6 +21,9 @@ import { keepBudget, openSpending } from './spending.ts';
 import { stepJob } from './step-job.ts';
 import { liveStep } from './step-life.ts';
 import { openStepWorktrees } from './worktrees.ts';
+
+/** Of one owner: what repeats itself need not fill a disk. */
+const MOST_PROBLEMS = 100;
 
 export interface OwnOptions {
   /** Nothing begins any more: what runs is ended, and so is the run. */
@@ -53,15 +57,20 @@ export async function ownRun(held: HeldRun, deps: OwnerDeps, { cancel }: OwnOpti
     });
     ledger = opened;
     const worktrees = deps.worktrees ?? (await openStepWorktrees(owner, deps, opened));
+    const onFailure = problemTeller(opened, deps);
     const owned: Owned = {
       held: owner,
-      deps: worktrees ? { ...deps, worktrees } : deps,
+      deps: { ...deps, onFailure, ...(worktrees && { worktrees }) },
       ledger: opened,
       over: over.signal,
     };
     const steps = openSteps(owned, fail);
     const handle = openRequests(owned, steps.mailbox);
-    server = await openRunServer(owner, { handle, seq: () => opened.seq });
+    server = await openRunServer(owner, { handle, seq: () => opened.seq }).catch((error: unknown) => {
+      // It goes on: its files say what it does.
+      onFailure(error);
+      return undefined;
+    });
     act = steps.act;
     await begin(owner, opened, cancel);
     act(opened.state);
@@ -79,6 +88,18 @@ export async function ownRun(held: HeldRun, deps: OwnerDeps, { cancel }: OwnOpti
     await new Promise((resolve) => setImmediate(resolve));
     await server?.close();
   }
+}
+
+/** What goes wrong and ends nothing is told with the run's other events, as often as need be. */
+function problemTeller(ledger: Ledger, { onFailure }: OwnerDeps): (error: unknown) => void {
+  let count = 0;
+  return (error) => {
+    onFailure?.(error);
+    if (++count > MOST_PROBLEMS) return;
+    const text = messageOf(error).slice(0, REASON_CHARACTERS);
+    // What cannot be written any more ends the owner by itself.
+    ledger.note({ type: 'problem', text }).catch(() => undefined);
+  };
 }
 
 /** What a killed owner has left half-written goes. Who runs it now is written, for people to read; by its session it is told whose it is (R6). */

@@ -16,6 +16,8 @@ import { ownRun } from './own.ts';
 
 /** Its run has no end: whoever takes it up goes on (R7). */
 const GIVEN_UP = 70;
+/** What repeats itself need not fill a disk. */
+const MOST_NOTES = 100;
 
 export type ProgramParts = Pick<OwnerDeps, 'runner' | 'shippedProfiles'>;
 
@@ -30,7 +32,10 @@ export async function ownerProgram(
     process.stderr.write('multi-agent-owner is started by multi-agent, with a run directory\n');
     return EXIT.usage;
   }
-  const onFailure = (error: unknown): void => noteSync(directory, error);
+  let noted = 0;
+  const onFailure = (error: unknown): void => {
+    if (++noted <= MOST_NOTES) noteSync(directory, error);
+  };
   // Nobody hears it otherwise; the jobs go on, and the run is an orphan.
   process.on('uncaughtException', (error) => {
     onFailure(error);

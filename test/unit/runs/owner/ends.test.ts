@@ -127,6 +127,17 @@ describe('ending a run (R3, R6)', () => {
     await endOrphan(await world.take(held.directory), world.deps, 'a test');
   });
 
+  it('R6: a run goes on where its owner cannot listen, and says so', async () => {
+    const held = await world.create([{ id: 'one', prompt: 'short' }]);
+    const place = { ...held.place, root: join(held.directory, 'manifest.json') };
+    const state = await ownRun({ ...held, place }, world.deps);
+    expect(state.status).toBe('succeeded');
+    const problems = (await eventsOf(held.directory)).flatMap((event) =>
+      event.type === 'problem' ? event.text : [],
+    );
+    expect(problems).toEqual([expect.stringContaining('manifest.json')]);
+  });
+
   it('R8: who watches hears of every change until the end', async () => {
     const held = await world.create([{ id: 'one', prompt: 'short' }]);
     const seen: number[] = [];
@@ -181,6 +192,33 @@ describe('messages to steps (R3)', () => {
     expect(answer).toEqual({ ok: true, receipt: 'kept' });
     await ended;
     expect(fileOf(world.jobOf(held, 'two'), 'prompt.txt')).toMatch(/^second\n\n.*and mind the gap$/s);
+  });
+
+  it('J8: one whose job waits for a slot is told when it has one', async () => {
+    world.model.callBash('hold the slot', 'sleep 1.5', 'held');
+    world.model.callBash('wait for it', 'sleep 1', 'waited');
+    world.model.say('as a late word', 'heard late');
+    const env = { ...world.env, MULTI_AGENT_MAX_RUNNING: '1' };
+    const held = await world.create([
+      { id: 'one', prompt: 'hold the slot' },
+      { id: 'two', prompt: 'wait for it' },
+    ]);
+    const ended = ownRun(held, { ...world.deps, env });
+    await until('a running step', () => isRunning(held, 'one') || isRunning(held, 'two'));
+    const waiting = isRunning(held, 'one') ? 'two' : 'one';
+    await until('the other job', () => fileOf(world.jobOf(held, waiting), 'status') === 'starting');
+    const answer = await ask(held, {
+      op: 'message',
+      caller: OPERATOR,
+      step: waiting,
+      text: 'as a late word',
+    });
+    expect(answer).toEqual({ ok: true, receipt: 'kept' });
+    expect((await ended).status).toBe('succeeded');
+    const receipts = (await eventsOf(held.directory)).flatMap((event) =>
+      event.type === 'message' ? event.receipt : [],
+    );
+    expect(receipts).toEqual(['kept', 'delivered-late']);
   });
 
   it('R3: more, longer ones, and those for steps that have ended are refused', async () => {
