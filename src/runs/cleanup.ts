@@ -1,6 +1,6 @@
 /** `cleanup` (R5, R6, R9): the worktrees of a run, then all else that is kept of it. */
 import { RunError } from './errors.ts';
-import { readWorktrees } from './files.ts';
+import { readWorktrees, unlistedWorktrees } from './files.ts';
 import { isRunId, isStepId, type StepId } from './ids.ts';
 import { openJournal } from './journal.ts';
 import type { OwnerDeps } from './owner/options.ts';
@@ -95,7 +95,7 @@ interface RemovedWorktrees {
 
 async function removeWorktrees(
   { kind, id, directory }: SomeRun,
-  { force }: CleanupOptions,
+  { force, worktreesOnly }: CleanupOptions,
   { env, clock }: OwnerDeps,
 ): Promise<RemovedWorktrees> {
   const facts = await readWorktrees(directory);
@@ -105,6 +105,7 @@ async function removeWorktrees(
       hint: `multi-agent runs cleanup --force ${id} removes it all the same`,
     });
   }
+  if (!force && !worktreesOnly) refuseUnlisted(id, unlistedWorktrees(directory, facts.value));
   const left = facts.value
     .filter(({ cleanedUp }) => !cleanedUp)
     .map(({ stepId }) => stepId)
@@ -117,4 +118,21 @@ async function removeWorktrees(
     keptBranches.push(...(await worktrees.remove(stepId, { force })).keptBranches);
   }
   return { worktrees: left, keptBranches };
+}
+
+const MOST_NAMED = 10;
+
+/** Nothing is known of them but that they are there. */
+function refuseUnlisted(id: string, steps: readonly string[]): void {
+  if (steps.length === 0) return;
+  const named = steps.slice(0, MOST_NAMED).join(', ');
+  const more = steps.length > MOST_NAMED ? ` and ${steps.length - MOST_NAMED} more` : '';
+  throw new RunError(
+    'worktree-dirty',
+    `run ${id} has worktrees that its list does not name: ${named}${more}`,
+    {
+      hint: `multi-agent runs cleanup --force ${id} removes them with all else`,
+      details: { worktrees: steps.slice(0, MOST_NAMED) },
+    },
+  );
 }

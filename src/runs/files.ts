@@ -1,8 +1,10 @@
 /** The state files of a run (R1): read by anybody without a lock, written by the holder of the run's lock only. */
+import { lstatSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { readRegularFile } from '../lib/bounded-read.ts';
-import { messageOf, PiSandboxError } from '../lib/errors.ts';
+import { LimitError, messageOf, PiSandboxError } from '../lib/errors.ts';
+import { FileError } from '../lib/file-error.ts';
 import {
   type FileFacts,
   jsonFileText,
@@ -11,7 +13,7 @@ import {
   type Manifest,
   parseManifest,
 } from './manifest.ts';
-import type { RunDirectory } from './places.ts';
+import { type RunDirectory, worktreesDirectory } from './places.ts';
 import { parseStatus, type RunState, STATUS_BYTES, STATUS_FILE } from './status-file.ts';
 import {
   parseWorktrees,
@@ -36,6 +38,25 @@ export async function readWorktrees(run: RunDirectory): Promise<FileFacts<readon
   return facts.kind === 'known' ? { kind: 'known', value: facts.value.worktrees } : facts;
 }
 
+/**
+ * Steps that have something where worktrees are though the list names none of them, as where somebody has removed or changed it:
+ * whatever that is, it may be work (R5).
+ *
+ * @throws FileError
+ */
+export function unlistedWorktrees(run: RunDirectory, listed: readonly WorktreeRecord[]): string[] {
+  const directory = worktreesDirectory(run);
+  const known = new Set(listed.filter(({ cleanedUp }) => !cleanedUp).map(({ stepId }) => stepId));
+  try {
+    // A link is removed itself, and not what is behind it.
+    if (lstatSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) return [];
+    // Those with a dot are no step's.
+    return readdirSync(directory).filter((name) => !name.startsWith('.') && !known.has(name));
+  } catch (error) {
+    throw new FileError('read directory', directory, error);
+  }
+}
+
 /** What cannot be read is damaged: whoever lists goes on. */
 async function read<T>(
   run: RunDirectory,
@@ -55,19 +76,24 @@ async function read<T>(
 
 /** @throws FileError */
 export function writeManifest(run: RunDirectory, manifest: Manifest): Promise<void> {
-  return write(run, MANIFEST_FILE, manifest);
+  return write(run, MANIFEST_FILE, MANIFEST_BYTES, manifest);
 }
 
 /** @throws FileError */
 export function writeState(run: RunDirectory, state: RunState): Promise<void> {
-  return write(run, STATUS_FILE, state);
+  return write(run, STATUS_FILE, STATUS_BYTES, state);
 }
 
 /** @throws FileError */
 export function writeWorktrees(run: RunDirectory, worktrees: readonly WorktreeRecord[]): Promise<void> {
-  return write(run, WORKTREES_FILE, worktreesValue(worktrees));
+  return write(run, WORKTREES_FILE, WORKTREES_BYTES, worktreesValue(worktrees));
 }
 
-function write(run: RunDirectory, name: string, value: object): Promise<void> {
-  return writeFileAtomic(join(run, name), jsonFileText(value), { follow: false });
+/** What nobody would read takes the place of nothing that can be read. */
+async function write(run: RunDirectory, name: string, maxBytes: number, value: object): Promise<void> {
+  const text = jsonFileText(value);
+  const path = join(run, name);
+  if (Buffer.byteLength(text) > maxBytes)
+    throw new LimitError(`${path} would be longer than ${maxBytes} bytes`);
+  await writeFileAtomic(path, text, { follow: false });
 }

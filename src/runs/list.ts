@@ -14,6 +14,7 @@ import { isOwn, type OwnerClass, ownerClassOf, ownershipFacts, type RunCaller } 
 import { type RunDirectory, type RunsPlace, runDirectory } from './places.ts';
 import {
   isFinalStep,
+  misfitOf,
   parseStatus,
   type RunState,
   type RunStatus,
@@ -99,7 +100,7 @@ function rowOf(
   if (manifest.kind !== 'known') return strangeRow(id, runDir, manifest);
   const { value } = manifest;
   if (project !== undefined && value.realProject !== project) return undefined;
-  const state = settledState(runDir, id);
+  const state = settledState(runDir, id, value);
   if (state.kind !== 'known') return { ...strangeRow(id, runDir, state), project: value.realProject };
   const { state: found, held } = state.value;
   const own = isOwn(value.ownerSessionId, caller);
@@ -122,10 +123,13 @@ function rowOf(
 function settledState(
   runDir: RunDirectory,
   id: RunId,
+  { graph }: Pick<Manifest, 'graph'>,
 ): FileFacts<{ state: RunState; held: boolean | undefined }> {
   const read = () => quickFile(runDir, STATUS_FILE, STATUS_BYTES, (text) => parseStatus(text, id));
   const first = read();
   if (first.kind !== 'known') return first;
+  const misfit = misfitOf(first.value, graph);
+  if (misfit !== undefined) return { kind: 'damaged', reason: misfit };
   if (first.value.terminal) return { kind: 'known', value: { state: first.value, held: false } };
   const held = askLock(runDir);
   const last = held === false ? read() : first;

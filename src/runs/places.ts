@@ -52,9 +52,14 @@ export function diffArtifact(run: RunDirectory, step: StepId): string {
   return join(artifactsDirectory(run), `${step}.diff`);
 }
 
+/** Holds one for each step that has a worktree, and what git needs meanwhile, with a dot before its name. */
+export function worktreesDirectory(run: RunDirectory): string {
+  return join(run, 'worktrees');
+}
+
 /** A step's worktree of a git repository (R5). */
 export function worktreeDirectory(run: RunDirectory, step: StepId): string {
-  return join(run, 'worktrees', step);
+  return join(worktreesDirectory(run), step);
 }
 
 /** Held by the one that sweeps (R9). */

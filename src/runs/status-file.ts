@@ -58,17 +58,24 @@ function makeSchema() {
     tokens: amount,
     cost: amount,
   });
-  return z.object({
-    schemaVersion: z.literal(SCHEMA_VERSION),
-    runId: text,
-    status: z.enum(RUN_STATUSES),
-    /** ISO 8601. */
-    updatedAt: text,
-    terminal: z.boolean(),
-    terminalAt: nullable,
-    reason: nullable,
-    steps: z.record(text, step),
-  });
+  return z
+    .object({
+      schemaVersion: z.literal(SCHEMA_VERSION),
+      runId: text,
+      status: z.enum(RUN_STATUSES),
+      /** ISO 8601. */
+      updatedAt: text,
+      terminal: z.boolean(),
+      terminalAt: nullable,
+      reason: nullable,
+      steps: z.record(text, step),
+    })
+    .check(
+      z.refine(
+        ({ status, terminal }) => terminal === isFinalRun(status),
+        'terminal is not what its status is',
+      ),
+    );
 }
 
 export type RunState = z.infer<ReturnType<typeof makeSchema>>;
@@ -80,6 +87,16 @@ export function parseStatus(text: string, runId: string): FileFacts<RunState> {
   const facts = parseVersioned(STATUS_FILE, text, schema);
   if (facts.kind !== 'known' || facts.value.runId === runId) return facts;
   return { kind: 'damaged', reason: `${STATUS_FILE} is that of a run ${facts.value.runId.slice(0, 100)}` };
+}
+
+/** Why this cannot be how far a run of that graph has come: a state without steps would be the end of any. */
+export function misfitOf(
+  { steps }: RunState,
+  graph: { readonly steps: readonly { readonly id: string }[] },
+): string | undefined {
+  const isWhole = graph.steps.every(({ id }) => Object.hasOwn(steps, id));
+  if (isWhole && Object.keys(steps).length === graph.steps.length) return undefined;
+  return `${STATUS_FILE} has other steps than the graph`;
 }
 
 const FINAL_RUNS: readonly RunStatus[] = ['succeeded', 'mixed', 'failed', 'canceled', 'expired'];

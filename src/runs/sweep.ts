@@ -7,7 +7,7 @@ import { isLive, readStatus } from '../jobs/index.ts';
 import { addTo, type Bounded, boundedList } from '../lib/bounded-list.ts';
 import { messageOf, OperationError, PiSandboxError } from '../lib/errors.ts';
 import { type FileLock, tryLock } from '../lib/kernel-lock.ts';
-import { readWorktrees, writeState } from './files.ts';
+import { readWorktrees, unlistedWorktrees, writeState } from './files.ts';
 import { runIds } from './find.ts';
 import { openJournal } from './journal.ts';
 import { LIMITS } from './limits.ts';
@@ -163,7 +163,8 @@ async function sweepFinal(all: Sweep, run: KnownRun): Promise<void> {
   if (!isOver(all, state.terminalAt, manifest.terminalRetentionSeconds)) return keep(all, 'retention');
   const worktrees = await readWorktrees(directory);
   if (worktrees.kind !== 'known') return keep(all, 'damaged');
-  if (worktrees.value.some(({ cleanedUp }) => !cleanedUp)) {
+  const isLeft = worktrees.value.some(({ cleanedUp }) => !cleanedUp);
+  if (isLeft || unlistedWorktrees(directory, worktrees.value).length > 0) {
     addTo(all.withWorktrees, run.id);
     return keep(all, 'worktrees');
   }

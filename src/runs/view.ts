@@ -1,5 +1,5 @@
 /** What a run is right now, as its files and its lock say: read by anybody, without the lock (R6, R8). */
-import { readdirSync } from 'node:fs';
+import { lstatSync, readdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { hasCode, PiSandboxError } from '../lib/errors.ts';
 import { FileError } from '../lib/file-error.ts';
@@ -9,7 +9,7 @@ import { readManifest, readState } from './files.ts';
 import { type FileFacts, MANIFEST_FILE, type Manifest } from './manifest.ts';
 import { type OwnershipFacts, ownershipFacts } from './ownership.ts';
 import { type RunDirectory, runLock } from './places.ts';
-import { type RunState, STATUS_FILE } from './status-file.ts';
+import { misfitOf, type RunState, STATUS_FILE } from './status-file.ts';
 
 export interface KnownRun {
   readonly kind: 'run';
@@ -27,7 +27,7 @@ export type StrangeRun = { readonly id: string; readonly directory: RunDirectory
   | { readonly kind: 'damaged'; readonly reason: string }
 );
 
-/** `none`: no directory, or an id that is only claimed yet. */
+/** `none`: no directory of its own, or an id that is only claimed yet. */
 export type RunView = KnownRun | StrangeRun | { readonly kind: 'none'; readonly id: string };
 
 /**
@@ -36,6 +36,7 @@ export type RunView = KnownRun | StrangeRun | { readonly kind: 'none'; readonly 
  */
 export async function readRun(directory: RunDirectory, known?: { held: boolean }): Promise<RunView> {
   const id = basename(directory);
+  if (!isDirectory(directory)) return { kind: 'none', id };
   const manifest = await readManifest(directory);
   if (manifest.kind === 'none') return withoutManifest(directory);
   const state = await readState(directory);
@@ -43,6 +44,8 @@ export async function readRun(directory: RunDirectory, known?: { held: boolean }
   if (strange !== undefined) return strange;
   if (manifest.kind !== 'known' || state.kind !== 'known')
     return { kind: 'damaged', id, directory, reason: `there is no ${STATUS_FILE}` };
+  const misfit = misfitOf(state.value, manifest.value.graph);
+  if (misfit !== undefined) return { kind: 'damaged', id, directory, reason: misfit };
   const run = { kind: 'run', id, directory, manifest: manifest.value } as const;
   if (state.value.terminal) return { ...run, state: state.value, held: false };
   const held = known ? known.held : askLock(directory);
@@ -50,6 +53,16 @@ export async function readRun(directory: RunDirectory, known?: { held: boolean }
   // It may have ended between the two looks; what is not final now was an orphan when its lock was free.
   const again = await readState(directory);
   return { ...run, state: again.kind === 'known' ? again.value : state.value, held };
+}
+
+/** A link in its place leads to what is none of ours: nothing is locked, written or read behind it (rule 3). */
+function isDirectory(directory: RunDirectory): boolean {
+  try {
+    return lstatSync(directory, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  } catch (error) {
+    if (hasCode(error, 'ENOTDIR')) return false;
+    throw new FileError('look at', directory, error);
+  }
 }
 
 function strangeOf(id: string, directory: RunDirectory, facts: FileFacts<unknown>): StrangeRun[] {

@@ -9,6 +9,7 @@ import type { HeldRun } from '../held-run.ts';
 import type { FileFacts } from '../manifest.ts';
 import { type RunDirectory, type RunsPlace, runLock, runsPlace } from '../places.ts';
 import type { RunDeps } from '../request.ts';
+import { misfitOf } from '../status-file.ts';
 import { SweepBusyError, sweepRuns } from '../sweep.ts';
 import { OWNER_LOCK_FD, openOwnerLog } from './launch.ts';
 import type { OwnerDeps } from './options.ts';
@@ -77,6 +78,8 @@ async function takeOver(directory: RunDirectory, env: NodeJS.ProcessEnv, home: s
   }
   const manifest = known(await readManifest(directory), directory);
   const state = known(await readState(directory), directory);
+  const misfit = misfitOf(state, manifest.graph);
+  if (misfit !== undefined) throw new OperationError(`the run in ${directory} cannot be run: ${misfit}`);
   return {
     place: runsPlace(env, home),
     directory,

@@ -5,10 +5,10 @@ import type { Clock } from '../../lib/clock.ts';
 import { type FileLock, takeLock } from '../../lib/kernel-lock.ts';
 import { RunError } from '../errors.ts';
 import type { NewEvent } from '../events.ts';
-import { readWorktrees, writeWorktrees } from '../files.ts';
+import { readWorktrees, unlistedWorktrees, writeWorktrees } from '../files.ts';
 import { type RunId, type StepId, stepBranch } from '../ids.ts';
 import { openJournal } from '../journal.ts';
-import { type RunDirectory, worktreeDirectory } from '../places.ts';
+import { type RunDirectory, worktreeDirectory, worktreesDirectory } from '../places.ts';
 import type { WorktreeRecord } from '../worktrees-file.ts';
 import { writeTreeDiff } from './diff.ts';
 import { type Git, gitOf } from './git.ts';
@@ -107,8 +107,13 @@ async function make(room: Room, step: StepId, from: string): Promise<{ cwd: stri
   return { cwd: await directoryInside(path, await wayTo(record.repoRoot, from)) };
 }
 
-/** Written down before there is anything of it (R5). */
+/** Written down before there is anything of it (R5): what is there already without that is somebody's work. */
 async function announce(room: Room, step: StepId, from: string): Promise<WorktreeRecord> {
+  if (unlistedWorktrees(room.directory, room.records).includes(step))
+    throw new RunError(
+      'failed',
+      `${worktreeDirectory(room.directory, step)} is a worktree that its list does not name`,
+    );
   const record = {
     stepId: step,
     worktreePath: worktreeDirectory(room.directory, step),
@@ -144,7 +149,7 @@ async function remove(room: Room, step: StepId, force: boolean): Promise<Removed
  * @throws LockTakenError
  */
 async function takeMaking({ directory, clock }: Room): Promise<FileLock> {
-  const worktrees = join(directory, 'worktrees');
+  const worktrees = worktreesDirectory(directory);
   await makeStateDirectory(worktrees);
   return takeLock(join(worktrees, '.lock'), { waitMs: CHECKOUT_MS, clock });
 }

@@ -115,6 +115,15 @@ describe('making a worktree (R5)', () => {
     expect(readFileSync(join(path, 'readme.txt'), 'utf8')).toBe('changed\n');
   });
 
+  it('R5: what an agent has done stays where somebody has removed the list of worktrees', async () => {
+    await (await scene.open()).make(STEP, scene.repository);
+    writeFileSync(join(path, 'readme.txt'), 'changed\n');
+    rmSync(join(scene.run, 'worktrees.json'));
+    await expect((await scene.open()).make(STEP, scene.repository)).rejects.toThrow('its list does not name');
+    expect(readFileSync(join(path, 'readme.txt'), 'utf8')).toBe('changed\n');
+    expect(await record()).toBeUndefined();
+  });
+
   it('R5: one that somebody has removed is made again with what was committed in it', async () => {
     await (await scene.open()).make(STEP, scene.repository);
     writeFileSync(join(path, 'done.txt'), 'done\n');
