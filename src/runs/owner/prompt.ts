@@ -13,18 +13,20 @@ import { insertedText } from './artifacts.ts';
  *
  * @throws LimitError when it is longer than a prompt may be; FileError
  */
-export async function firstPrompt(run: RunDirectory, step: Step): Promise<string> {
+export async function firstPrompt(
+  run: RunDirectory,
+  step: Step,
+  messages: readonly StepMessage[],
+): Promise<string> {
   const content = (other: StepId, field: TemplateField): Promise<string> => contentOf(run, other, field);
-  const messages = await messagesOf(run, step.id);
   return checked([
     await filledPrompt(step.prompt, content, isStepId),
     ...messages.map(({ text }) => `While this waited to begin, it was added:\n\n${text}`),
   ]);
 }
 
-/** After an agent was interrupted, which goes on with its own conversation. @throws LimitError, FileError */
-export async function nextPrompt(run: RunDirectory, step: Step): Promise<string> {
-  const messages = await messagesOf(run, step.id);
+/** After an agent was interrupted, which goes on with its own conversation. @throws LimitError */
+export function nextPrompt(messages: readonly StepMessage[]): string {
   const open = messages.filter(({ receipt }) => receipt !== 'delivered');
   return checked([
     'You were interrupted: the process that ran you ended before your work did, and what you were just doing may be half done. ' +

@@ -17,22 +17,32 @@ const WARNING = 0.8;
 const LOOK_MS = 5_000;
 
 export interface Spending {
-  /** Of a job and all below it, so far. */
+  /** Of a job that runs and all below it, so far. */
   of(job: JobDirectory): Promise<Usage>;
+  /** The same of one that has ended, which is looked at no more. */
+  last(job: JobDirectory): Promise<Usage>;
 }
 
 export function openSpending(): Spending {
   const families = new Map<JobDirectory, Descendants>();
+
+  async function of(job: JobDirectory): Promise<Usage> {
+    const family = families.get(job) ?? openDescendants(job);
+    families.set(job, family);
+    // What cannot be read is not known to be anything.
+    const [own, others] = await Promise.all([
+      readUsage(job).catch(() => undefined),
+      family.usage().catch(() => NO_USAGE),
+    ]);
+    return addUsage(own ?? NO_USAGE, others);
+  }
+
   return {
-    async of(job) {
-      const family = families.get(job) ?? openDescendants(job);
-      families.set(job, family);
-      // What cannot be read is not known to be anything.
-      const [own, others] = await Promise.all([
-        readUsage(job).catch(() => undefined),
-        family.usage().catch(() => NO_USAGE),
-      ]);
-      return addUsage(own ?? NO_USAGE, others);
+    of,
+    async last(job) {
+      const usage = await of(job);
+      families.delete(job);
+      return usage;
     },
   };
 }

@@ -26,7 +26,7 @@ import type { Step } from '../graph/graph.ts';
 import type { HeldRun } from '../held-run.ts';
 import { isRunId, type RunId, stepJobName } from '../ids.ts';
 import type { OwnerDeps } from './options.ts';
-import { firstPrompt, nextPrompt } from './prompt.ts';
+import { firstPrompt, nextPrompt, type StepMessage } from './prompt.ts';
 
 /** What an old pi gets before it is killed (J4). */
 const OLD_PI_GRACE_MS = 5_000;
@@ -60,8 +60,13 @@ export async function foundJob({ manifest }: HeldRun, job: JobDirectory): Promis
 }
 
 /** Makes the job of a step and starts it. A runner that cannot be started leaves a job that has failed. */
-export async function makeStepJob(held: HeldRun, step: Step, deps: OwnerDeps): Promise<void> {
-  const prompt = await firstPrompt(held.directory, step);
+export async function makeStepJob(
+  held: HeldRun,
+  step: Step,
+  messages: readonly StepMessage[],
+  deps: OwnerDeps,
+): Promise<void> {
+  const prompt = await firstPrompt(held.directory, step, messages);
   const job = await createJob(held.place.jobs, await specOf(held, step, prompt, deps), deps);
   await launch(job, deps);
 }
@@ -71,6 +76,7 @@ export async function reopenStepJob(
   held: HeldRun,
   step: Step,
   job: JobDirectory,
+  messages: readonly StepMessage[],
   deps: OwnerDeps,
 ): Promise<void> {
   const { clock, env } = deps;
@@ -78,7 +84,7 @@ export async function reopenStepJob(
   await directoryOf(held, step, deps);
   const { record } = await readJob(job);
   const isBegun = ((await readBeginning(record.session, 1))?.size ?? 0) > 0;
-  const prompt = isBegun ? await nextPrompt(held.directory, step) : await firstPrompt(held.directory, step);
+  const prompt = isBegun ? nextPrompt(messages) : await firstPrompt(held.directory, step, messages);
   const again = await reopenJob(held.place.jobs, job, prompt, {
     ...deps,
     sessionLocks: sessionLockDirectory(env),

@@ -18,6 +18,7 @@ import { REASON_CHARACTERS } from '../status-file.ts';
 import { keepOutput } from './artifacts.ts';
 import { endJob } from './end-job.ts';
 import type { Owned } from './options.ts';
+import { messagesOf } from './prompt.ts';
 import type { Spending } from './spending.ts';
 import { type FoundJob, foundJob, isRunning, makeStepJob, reopenStepJob, stepJob } from './step-job.ts';
 
@@ -127,11 +128,19 @@ function attemptsOf({ ledger }: Owned, { id }: Step): number {
   return ledger.state.steps[id]?.attempts ?? 1;
 }
 
-async function begin({ held, deps }: Owned, step: Step, job: JobDirectory, found: FoundJob): Promise<void> {
+async function begin(
+  { held, deps, ledger }: Owned,
+  step: Step,
+  job: JobDirectory,
+  found: FoundJob,
+): Promise<void> {
   await refusing(async () => {
     try {
-      if (found.kind === 'none') await makeStepJob(held, step, deps);
-      else await reopenStepJob(held, step, job, deps);
+      // The whole journal is read only where there is something to find.
+      const isTold = (ledger.state.steps[step.id]?.messages ?? 0) > 0;
+      const messages = isTold ? await messagesOf(held.directory, step.id) : [];
+      if (found.kind === 'none') await makeStepJob(held, step, messages, deps);
+      else await reopenStepJob(held, step, job, messages, deps);
     } catch (error) {
       // Somebody was faster: it is looked at again.
       if (!(error instanceof JobNameTakenError) && !(error instanceof JobRunningError)) throw error;
@@ -200,7 +209,7 @@ async function writeEnd(
   const tooLong = await keepOutput(held.directory, step.id, job);
   const noDiff = step.worktree ? await deps.worktrees?.writeDiff(step) : undefined;
   if (noDiff !== undefined) await ledger.note({ type: 'problem', text: noDiff });
-  const { tokens, cost } = await spending.of(job);
+  const { tokens, cost } = await spending.last(job);
   await ledger.put({
     type: 'step-ended',
     step: step.id,
