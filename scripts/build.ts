@@ -164,6 +164,7 @@ await build({
   },
 });
 cpSync('src/agent/profiles', 'dist/container/profiles', { recursive: true });
+cpSync('docs/graph.schema.json', 'dist/container/graph.schema.json');
 for (const program of [
   'dist/cli/pi-sandbox.mjs',
   'dist/container/pi-work.mjs',

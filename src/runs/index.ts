@@ -7,7 +7,7 @@ export * from './files.ts';
 export { findRun, runIds } from './find.ts';
 export { type Followed, type FollowOptions, followEvents } from './follow.ts';
 export { type CheckedGraph, checkGraph, dependenciesOf, type Graph, type Step } from './graph/graph.ts';
-export { graphJsonSchema } from './graph/schema.ts';
+export { graphFileSchema } from './graph/schema.ts';
 export { filledPrompt, partsOfPrompt, type TemplateField, type TemplatePart } from './graph/template.ts';
 export type { HeldRun } from './held-run.ts';
 export * from './ids.ts';

@@ -1,7 +1,8 @@
+import { readFile } from 'node:fs/promises';
 import { EXIT } from '../../lib/errors.ts';
-import { jsonText } from '../../lib/json-text.ts';
 import { safeForTerminal } from '../../lib/redact.ts';
-import { graphJsonSchema, InvalidGraphError } from '../../runs/index.ts';
+import { InvalidGraphError } from '../../runs/index.ts';
+import { beside } from '../jobs/context.ts';
 import { type Answer, answering } from './answering.ts';
 import { readGraph } from './graph-file.ts';
 
@@ -14,7 +15,7 @@ interface ValidateOptions {
 /** Says everything that is wrong with a graph and starts nothing (R3, R4); with `--schema` how a graph is written. */
 export async function validate(source: string | undefined, options: ValidateOptions): Promise<number> {
   if (options.schema) {
-    process.stdout.write(`${jsonText(Object(graphJsonSchema()), 2)}\n`);
+    process.stdout.write(await readFile(beside('graph.schema.json')));
     return 0;
   }
   return answering(options, () => validated(source ?? '-', options));

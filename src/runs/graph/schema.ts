@@ -65,10 +65,10 @@ export function readGraphFile(value: unknown): { graph: GraphFile } | { objectio
   return { objections: parsed.error.issues.map((issue) => `${placeOf(issue.path)}: ${issue.message}`) };
 }
 
-/** As JSON Schema, for editors. */
-export function graphJsonSchema(): unknown {
+/** The schema itself: docs/graph.schema.json, which editors use, is made of it. */
+export function graphFileSchema() {
   schema ??= makeSchema();
-  return { title: 'A graph of agent steps', ...z.toJSONSchema(schema) };
+  return schema;
 }
 
 /** `steps[2].needs[0]`. */
