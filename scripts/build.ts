@@ -79,7 +79,10 @@ await Promise.all([
     ...common,
     ...script,
     banner: { js: '#!/usr/bin/env node' },
-    entryPoints: { 'container/multi-agent': 'src/agent/multi-agent.ts' },
+    entryPoints: {
+      'container/multi-agent': 'src/agent/multi-agent.ts',
+      'container/multi-agent-runs': 'src/agent/runs/program.ts',
+    },
     external: ['fs-native-extensions'],
     plugins: [fileBeside()],
   }),

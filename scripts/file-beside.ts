@@ -10,6 +10,7 @@ const BESIDE: Readonly<Record<string, string>> = {
   './jobs/tool.ts': '../multi-agent-tool.mjs',
   './jobs/command.ts': '../multi-agent-command.mjs',
   './runs/team.ts': '../multi-agent-team.mjs',
+  './runs/program.ts': './multi-agent-runs.cjs',
   './screen.ts': './multi-agent-screen.mjs',
 };
 
