@@ -9,6 +9,7 @@ import { devcontainer } from '../bench/rows/devcontainer.ts';
 import { help } from '../bench/rows/help.ts';
 import { listing, migration } from '../bench/rows/history.ts';
 import { listJobs, manyJobs, oneJob, runnerMemory } from '../bench/rows/jobs.ts';
+import { listRuns } from '../bench/rows/runs.ts';
 import { coldStart, warmStart } from '../bench/rows/start.ts';
 import { acquire, prune } from '../bench/rows/work.ts';
 import { openWorld } from '../bench/world.ts';
@@ -24,6 +25,7 @@ const MAKERS: Record<string, RowMaker> = {
   B12: manyJobs,
   B13: runnerMemory,
   B14: listJobs,
+  B14r: listRuns,
   B15: acquire,
   B16: prune,
 };

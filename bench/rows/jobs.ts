@@ -24,7 +24,7 @@ const CROWD = 24;
 const MANY = 10_000;
 
 /** A project with a state and an agent directory of its own. */
-interface Place {
+export interface Place {
   readonly project: string;
   readonly state: string;
   readonly jobs: string;
@@ -32,7 +32,7 @@ interface Place {
   agent(...words: string[]): Command;
 }
 
-function makePlace({ scratch }: BenchWorld, name: string): Place {
+export function makePlace({ scratch }: BenchWorld, name: string): Place {
   const top = join(scratch, name);
   const at = (folder: string): string => {
     mkdirSync(join(top, folder), { recursive: true, mode: 0o700 });
@@ -273,11 +273,15 @@ function placeOf(world: BenchWorld, count: number, known?: ReadonlyMap<number, P
   return place;
 }
 
-async function peakOf({ scratch, signal }: BenchWorld, place: Place): Promise<number> {
+export async function peakOf(
+  { scratch, signal }: BenchWorld,
+  place: Place,
+  list: readonly string[] = ['list', '--json'],
+): Promise<number> {
   const told = join(scratch, 'peak');
   const say = `import { writeFileSync } from 'node:fs';
     process.on('exit', () => writeFileSync(${JSON.stringify(told)}, String(process.resourceUsage().maxRSS)));`;
-  const { file, words, ...rest } = place.agent('list', '--json');
+  const { file, words, ...rest } = place.agent(...list);
   const preload = `--import=data:text/javascript,${encodeURIComponent(say)}`;
   await run({ file, words: [preload, ...words], ...rest }, signal);
   return Number(readFileSync(told, 'utf8'));

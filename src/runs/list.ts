@@ -16,6 +16,7 @@ import {
   isFinalStep,
   misfitOf,
   parseStatus,
+  RUN_STATUSES,
   type RunState,
   type RunStatus,
   STATUS_BYTES,
@@ -75,7 +76,7 @@ export async function listRuns(
   const turn = turns();
   for (const id of runIds(place)) {
     if (cursor !== undefined && id >= cursor) continue;
-    const row = rowOf(place, id, query, hide);
+    const row = rowOf(place, id, { ...query, status }, hide);
     if (turn.due()) await turn.give();
     if (row === undefined || (status !== undefined && !status.includes(row.status))) continue;
     if (runs.length === most) return { runs, next: runs.at(-1)?.runId ?? null };
@@ -84,39 +85,64 @@ export async function listRuns(
   return { runs, next: null };
 }
 
-/** Undefined for what is no run, or another project's. */
+/** Undefined for what is no run, another project's, or surely of another status. */
 function rowOf(
   place: RunsPlace,
   id: RunId,
-  { caller, project }: Pick<ListQuery, 'caller' | 'project'>,
+  { caller, project, status }: Pick<ListQuery, 'caller' | 'project' | 'status'>,
   hide: (text: string) => string,
 ): RunRow | undefined {
   const runDir = runDirectory(place, id);
+  if (status !== undefined && isSurelyOther(runDir, status)) return undefined;
   const manifest = quickFile(runDir, MANIFEST_FILE, MANIFEST_BYTES, (text) => parseManifest(text, id));
-  if (manifest.kind === 'none')
-    return hasContent(runDir)
-      ? strangeRow(id, runDir, { kind: 'damaged', reason: `there is no ${MANIFEST_FILE}` })
-      : undefined;
+  if (manifest.kind === 'none') {
+    const problem = { kind: 'damaged', reason: `there is no ${MANIFEST_FILE}` } as const;
+    return hasContent(runDir) ? strangeRow(id, runDir, problem) : undefined;
+  }
   if (manifest.kind !== 'known') return strangeRow(id, runDir, manifest);
   const { value } = manifest;
   if (project !== undefined && value.realProject !== project) return undefined;
   const state = settledState(runDir, id, value);
   if (state.kind !== 'known') return { ...strangeRow(id, runDir, state), project: value.realProject };
-  const { state: found, held } = state.value;
-  const own = isOwn(value.ownerSessionId, caller);
+  return knownRow(runDir, id, value, { ...state.value, caller, hide });
+}
+
+/** Most runs are told apart by one word of one file; what is strange about a file is looked for where that is asked for. */
+function isSurelyOther(runDir: RunDirectory, wanted: readonly ListedStatus[]): boolean {
+  if (wanted.some((one) => STRANGE_STATUSES.some((strange) => strange === one))) return false;
+  try {
+    const value: unknown = JSON.parse(quickRead(`${runDir}/${STATUS_FILE}`, STATUS_BYTES) ?? '');
+    const found = typeof value === 'object' && value !== null && 'status' in value ? value.status : undefined;
+    return RUN_STATUSES.some((known) => known === found) && !wanted.some((one) => one === found);
+  } catch {
+    return false;
+  }
+}
+
+function knownRow(
+  runDir: RunDirectory,
+  runId: RunId,
+  manifest: Manifest,
+  { state, held, caller, hide }: Settled & { caller: RunCaller; hide: (text: string) => string },
+): RunRow {
   return {
-    runId: id,
-    ownerClass: ownerClassOf(ownershipFacts(value, found, held), caller),
-    status: found.status,
-    objective: cut(hide(value.objective), own),
-    createdAt: value.createdAt,
+    runId,
+    ownerClass: ownerClassOf(ownershipFacts(manifest, state, held), caller),
+    status: state.status,
+    objective: cut(hide(manifest.objective), isOwn(manifest.ownerSessionId, caller)),
+    createdAt: manifest.createdAt,
     runDir,
-    pendingWorktrees: pendingWorktrees(runDir, value),
-    steps: value.graph.steps.length,
-    stepsDone: Object.values(found.steps).filter((step) => isFinalStep(step.status)).length,
-    project: value.realProject,
+    pendingWorktrees: pendingWorktrees(runDir, manifest),
+    steps: manifest.graph.steps.length,
+    stepsDone: Object.values(state.steps).filter((step) => isFinalStep(step.status)).length,
+    project: manifest.realProject,
     problem: null,
   };
+}
+
+interface Settled {
+  readonly state: RunState;
+  readonly held: boolean | undefined;
 }
 
 /** The lock is asked of what has not ended only; what has ended meanwhile is read again, as in {@link readRun}. */
@@ -124,7 +150,7 @@ function settledState(
   runDir: RunDirectory,
   id: RunId,
   { graph }: Pick<Manifest, 'graph'>,
-): FileFacts<{ state: RunState; held: boolean | undefined }> {
+): FileFacts<Settled> {
   const read = () => quickFile(runDir, STATUS_FILE, STATUS_BYTES, (text) => parseStatus(text, id));
   const first = read();
   if (first.kind !== 'known') return first;

@@ -8,7 +8,7 @@ import {
   type OwnerClass,
   type StepStatus,
 } from '../../runs/index.ts';
-import { type LaneRow, laneRows, NODE } from './graph-lanes.ts';
+import { laneRows, NODE } from './graph-lanes.ts';
 
 /** What a step has used: of one that runs as its job says. */
 export interface Used {
@@ -47,11 +47,7 @@ const COLOURS: Readonly<Record<StepStatus, number>> = {
   canceled: 33,
 };
 
-const MOST_NAME = 28;
-const STATUS_WIDTH = 'timed-out'.length;
-const TIME_WIDTH = '23h 59m'.length;
-const TOKENS_WIDTH = '999.9k'.length;
-const COST_WIDTH = '$99.99'.length;
+const MOST_NAME = 24;
 
 export function drawRun(facts: DrawFacts): string {
   return [...head(facts), '', ...graph(facts)].map((line) => `${line}\n`).join('');
@@ -81,34 +77,50 @@ function head({ run, ownerClass, used, now, columns }: DrawFacts): string[] {
 }
 
 function graph(facts: DrawFacts): string[] {
+  const { columns, colours } = facts;
   const { steps } = facts.run.manifest.graph;
   const rows = laneRows(steps.map((step) => ({ id: step.id, waitsFor: dependenciesOf(step) })));
   const laneWidth = Math.max(...rows.map(({ lanes }) => lanes.length));
-  const nameWidth = Math.min(MOST_NAME, Math.max(...steps.map(({ id }) => id.length)));
-  return rows.map((row) => stepLine(row, facts, { laneWidth, nameWidth }));
+  const cells = new Map<string, string[]>(steps.map(({ id }) => [id, cellsOf(facts, id)]));
+  const widths = CELLS.map((_, index) =>
+    Math.max(...[...cells.values()].map((row) => row[index]?.length ?? 0)),
+  );
+  return rows.map(({ id, lanes }) => {
+    const status = id === undefined ? undefined : facts.run.state.steps[id]?.status;
+    if (id === undefined || status === undefined) return lanes;
+    const text = aligned(cells.get(id) ?? [], widths);
+    const room = columns - laneWidth - text.length - 4;
+    const note = cut(safeForTerminal(noteOf(facts.run, id)), room);
+    const mark = paint(MARKS[status], COLOURS[status], colours);
+    return `${lanes.padEnd(laneWidth).replace(NODE, mark)}  ${text}  ${note}`.trimEnd();
+  });
 }
 
-function stepLine(
-  { id, lanes }: LaneRow,
-  { run, used, now, columns, colours }: DrawFacts,
-  { laneWidth, nameWidth }: { laneWidth: number; nameWidth: number },
-): string {
-  const step = id === undefined ? undefined : run.state.steps[id];
-  if (id === undefined || step === undefined) return lanes;
-  const { status, startedAt, endedAt } = step;
+/** Words stand to the left, numbers to the right. */
+const CELLS = ['name', 'status', 'time', 'tokens', 'cost'] as const;
+const WORDS = 2;
+
+function cellsOf({ run, used, now }: DrawFacts, id: string): string[] {
+  const { status = '', startedAt = null, endedAt = null } = run.state.steps[id] ?? {};
   const { tokens, cost } = used.get(id) ?? { tokens: 0, cost: 0 };
   const took = startedAt === null ? undefined : between(startedAt, endedAt, now);
-  const cells = [
-    cut(id, nameWidth).padEnd(nameWidth),
-    status.padEnd(STATUS_WIDTH),
-    (took === undefined ? '' : clock(took)).padStart(TIME_WIDTH),
-    (tokens === 0 ? '' : short(tokens)).padStart(TOKENS_WIDTH),
-    (cost === 0 ? '' : money(cost)).padStart(COST_WIDTH),
-  ].join('  ');
-  const room = columns - laneWidth - 2 - cells.length - 2;
-  const note = cut(safeForTerminal(noteOf(run, id)), room);
-  const mark = paint(MARKS[status], COLOURS[status], colours);
-  return `${lanes.padEnd(laneWidth).replace(NODE, mark)}  ${cells}  ${note}`.trimEnd();
+  return [
+    cut(id, MOST_NAME),
+    status,
+    took === undefined ? '' : clock(took),
+    tokens === 0 ? '' : short(tokens),
+    cost === 0 ? '' : money(cost),
+  ];
+}
+
+/** What nobody has takes no room. */
+function aligned(cells: readonly string[], widths: readonly number[]): string {
+  return cells
+    .map((cell, index) =>
+      index < WORDS ? cell.padEnd(widths[index] ?? 0) : cell.padStart(widths[index] ?? 0),
+    )
+    .filter((_, index) => (widths[index] ?? 0) > 0)
+    .join('  ');
 }
 
 /** What it waits for, or why it did not succeed. */
