@@ -83,7 +83,7 @@ async function deleteLogged(
 }
 
 /** Nobody listens on it while its lock is held by who removes it. */
-function removeSocket(place: RunsPlace, directory: RunDirectory): void {
+export function removeSocket(place: RunsPlace, directory: RunDirectory): void {
   const path = join(runSocketDirectory(place), runSocketName(directory));
   try {
     rmSync(path, { force: true });

@@ -11,6 +11,7 @@ import { readWorktrees, unlistedWorktrees, writeState } from './files.ts';
 import { runIds } from './find.ts';
 import { openJournal } from './journal.ts';
 import { LIMITS } from './limits.ts';
+import { tellEnd } from './owner/untold.ts';
 import { type RunDirectory, type RunsPlace, runDirectory, runLock, sweepLock } from './places.ts';
 import { type RemoveRunDeps, removeHeldRun } from './remove.ts';
 import { advanceRun } from './scheduler.ts';
@@ -160,6 +161,7 @@ async function expire(all: Sweep, { directory }: KnownRun): Promise<boolean> {
 
 async function sweepFinal(all: Sweep, run: KnownRun): Promise<void> {
   const { directory, manifest, state } = run;
+  if (!all.dryRun) await tellEnd(all.place, directory, state, all.deps.clock);
   if (!isOver(all, state.terminalAt, manifest.terminalRetentionSeconds)) return keep(all, 'retention');
   const worktrees = await readWorktrees(directory);
   if (worktrees.kind !== 'known') return keep(all, 'damaged');

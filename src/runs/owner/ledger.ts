@@ -7,10 +7,10 @@ import { OperationError } from '../../lib/errors.ts';
 import type { NewEvent } from '../events.ts';
 import { writeState } from '../files.ts';
 import type { HeldRun } from '../held-run.ts';
-import { openJournal, readEvents } from '../journal.ts';
-import type { RunDirectory } from '../places.ts';
+import { openJournal } from '../journal.ts';
 import { advanceRun, type RunInput } from '../scheduler.ts';
-import type { RunState, StepState } from '../status-file.ts';
+import type { RunState } from '../status-file.ts';
+import { runEvent, stepEvent, untold } from './untold.ts';
 
 export interface Ledger {
   /** As it is written. */
@@ -133,29 +133,4 @@ function eventsBetween(before: RunState, after: RunState): NewEvent[] {
   }
   if (before.status !== after.status || before.reason !== after.reason) events.push(runEvent(after));
   return events;
-}
-
-function stepEvent(step: string, { status, attempts: attempt, job, reason }: StepState): NewEvent {
-  return { type: 'step', step, status, attempt, job, reason };
-}
-
-function runEvent({ status, reason }: RunState): NewEvent {
-  return { type: 'run', status, reason };
-}
-
-/** What `status.json` says and the events do not: an owner was killed between the two. */
-async function untold(run: RunDirectory, state: RunState): Promise<NewEvent[]> {
-  const steps = new Map<string, string>();
-  let status: string | undefined;
-  for await (const line of readEvents(run)) {
-    if (line.kind !== 'event') continue;
-    const { event } = line;
-    if (event.type === 'step') steps.set(event.step, `${event.status} ${event.attempt}`);
-    else if (event.type === 'run') status = event.status;
-  }
-  const missing = Object.entries(state.steps).flatMap(([id, step]) => {
-    const isTold = (steps.get(id) ?? 'pending 0') === `${step.status} ${step.attempts}`;
-    return isTold ? [] : [stepEvent(id, step)];
-  });
-  return status === state.status ? missing : [...missing, runEvent(state)];
 }

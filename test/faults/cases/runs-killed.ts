@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listRuns, type RunDirectory, reattachRun } from '../../../src/runs/index.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { listRuns, type RunDirectory, reattachRun, sweepRuns } from '../../../src/runs/index.ts';
 import { type ModelServer, modelServer } from '../../setup/model-server.ts';
 import { piCli } from '../../setup/pi.ts';
 import { expectThat } from '../commands.ts';
@@ -19,6 +20,10 @@ const LONGEST_MS = 2_500;
 const LONGEST_REAL_MS = 12_000;
 const QUIET_MS = 30_000;
 const MOST_KILLS = 3;
+const SWEEPER = {
+  clock: systemClock,
+  identity: { pid: process.pid, host: 'faults', uid: process.getuid?.() ?? 0 },
+};
 
 type Killing =
   /** At a moment, whichever of them lives. */
@@ -113,6 +118,8 @@ async function killedThenContinued(
     await scene.ownerless(run);
   }
   await quiet(scene);
+  // No owner comes after the end: what one was killed before telling is told by the next sweep.
+  await sweepRuns(scene.place, SWEEPER);
   await agrees(scene, run);
 }
 

@@ -13,6 +13,7 @@ import {
   ownRun,
   runLock,
   sendToStep,
+  sweepRuns,
 } from '../../../../src/runs/index.ts';
 import { builtProgram } from '../../../setup/built-program.ts';
 import { fileOf } from '../../../setup/job-world.ts';
@@ -233,6 +234,21 @@ describe('going on with a run whose owner is gone (R7)', () => {
       'queued',
       'running',
       'succeeded',
+    ]);
+  });
+
+  it('R1: the end of a run that nobody told is told by the next sweep', async () => {
+    const held = await world.create([{ id: 'one', prompt: 'x' }]);
+    const state = await ownRun(await world.withJob(held, 'one', { output: 'y' }), world.deps);
+    const events = join(held.directory, 'events.jsonl');
+    const lines = readFileSync(events, 'utf8').trim().split('\n');
+    writeFileSync(events, `${lines.slice(0, -2).join('\n')}\n`);
+    const identity = { pid: process.pid, host: 'here', uid: process.getuid?.() ?? 0 };
+    await sweepRuns(world.place, { clock: systemClock, identity });
+    const told = (await eventsOf(held.directory)).slice(-2);
+    expect(told).toMatchObject([
+      { type: 'step', step: 'one', status: 'succeeded' },
+      { type: 'run', status: state.status },
     ]);
   });
 
