@@ -1,4 +1,6 @@
 /** Jobs on a real engine: in sandboxes, with the launcher's pi and the Session lock (J1, J2, J4, J6, J11, rule 4). */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Installation, installation } from '../setup/installation.ts';
 import { type ModelServer, modelServer } from '../setup/model-server.ts';
@@ -55,6 +57,39 @@ describe('jobs in a sandbox', () => {
       stdout: expect.stringMatching(/^one (?:killed|died)\nWent on\.\n$/),
     });
     expect(JSON.stringify(model.requests().at(-1))).toContain('never end');
+  });
+
+  it('R4: the host starts, lists and shows the runs of a project with the words of multi-agent runs', async () => {
+    const project = here.project();
+    model.say('first step', 'First.');
+    model.say('second step', 'Second.');
+    writeFileSync(
+      join(project, 'graph.yaml'),
+      'objective: two steps\nsteps:\n  - {id: one, prompt: first step}\n  - {id: two, prompt: second step, needs: [one]}\n',
+    );
+    const started = await here.run(['runs', project, 'start', 'graph.yaml']);
+    const [, id = ''] = /^run: (\S+)$/m.exec(started.stdout) ?? [];
+    expect(started.stdout).toContain(`show_cmd: pi-sandbox runs ${project} show ${id} --follow\n`);
+    expect(await here.run(['runs', project, 'wait', id])).toMatchObject({ exitCode: 0 });
+    const { stdout } = await here.run(['runs', project, 'list', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({
+      ok: true,
+      runs: [{ runId: id, ownerClass: 'this-session', status: 'succeeded', stepsDone: 2, project }],
+    });
+    const shown = await here.run(['runs', project, 'show', id]);
+    expect(shown.stdout).toMatch(/^✓ {2}two {2}succeeded/m);
+    const refused = await here.run(['runs', project, 'cancel', id]);
+    expect(refused.stderr).toContain(`pi-sandbox runs ${project} show ${id} shows how`);
+    const elsewhere = await here.run([
+      'runs',
+      '--domain',
+      'other',
+      project,
+      'list',
+      '--all-projects',
+      '--json',
+    ]);
+    expect(JSON.parse(elsewhere.stdout)).toMatchObject({ runs: [] });
   });
 
   it('rule 4: no job of a domain is seen in another', async () => {

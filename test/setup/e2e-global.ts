@@ -60,7 +60,7 @@ async function requireEngine(): Promise<void> {
 /** The package as it is installed: what the build makes, and the files that it reads beside it. */
 async function buildPackage(root: string): Promise<string> {
   mkdirSync(root);
-  for (const name of ['src', 'scripts', 'node_modules', 'package-lock.json']) {
+  for (const name of ['src', 'scripts', 'docs', 'node_modules', 'package-lock.json']) {
     symlinkSync(join(ROOT, name), join(root, name));
   }
   for (const name of ['package.json', 'docker']) {
