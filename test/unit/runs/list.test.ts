@@ -135,6 +135,7 @@ describe('listing runs (R8)', () => {
       (await listRuns(place, { caller: OPERATOR, ...query })).runs.map(({ runId }) => runId);
     expect(await rows({ project: directory })).toEqual([manifest.runId]);
     expect(await rows({ status: ['failed'] })).toEqual([manifest.runId]);
+    expect(await rows({ status: ['running', 'canceled'] })).toEqual([]);
     expect(await rows({})).toHaveLength(2);
   });
 
