@@ -11,7 +11,7 @@ import type { HeldRun } from '../held-run.ts';
 import { LIMITS } from '../limits.ts';
 import { artifactsDirectory } from '../places.ts';
 import { type RunInput, readySteps, stepsToEnd } from '../scheduler.ts';
-import { isFinalStep, REASON_CHARACTERS, type RunState } from '../status-file.ts';
+import { REASON_CHARACTERS, type RunState } from '../status-file.ts';
 import { type Ledger, openLedger } from './ledger.ts';
 import { openMailbox } from './messages.ts';
 import type { Owned, OwnerDeps } from './options.ts';
@@ -20,6 +20,7 @@ import { openRunServer, type RunServer } from './server.ts';
 import { keepBudget, openSpending } from './spending.ts';
 import { stepJob } from './step-job.ts';
 import { liveStep } from './step-life.ts';
+import { keepTime } from './time.ts';
 import { openStepWorktrees } from './worktrees.ts';
 
 /** Of one owner: what repeats itself need not fill a disk. */
@@ -158,26 +159,6 @@ function openSteps(owned: Owned, fail: (error: unknown) => void) {
       for (const id of stepsToEnd(state)) lives.get(id)?.abort();
     },
   };
-}
-
-/** More than a timer takes at once. */
-const LONGEST_SLEEP_MS = 2 ** 31 - 1;
-
-/** The time that it had an owner before counts; that nobody ran it does not. */
-async function keepTime({ held, deps, ledger, over }: Owned): Promise<void> {
-  const { createdAt, timeoutSeconds } = held.manifest;
-  const before = Date.parse(held.state.updatedAt) - Date.parse(createdAt);
-  const spent = Math.min(Math.max(Number.isFinite(before) ? before : 0, 0), timeoutSeconds * 1_000);
-  const deadline = deps.clock.monotonic() + timeoutSeconds * 1_000 - spent;
-  for (let left = deadline - deps.clock.monotonic(); left > 0; left = deadline - deps.clock.monotonic()) {
-    await deps.clock.sleep(Math.min(left, LONGEST_SLEEP_MS), over).catch(() => undefined);
-    if (over.aborted) return;
-  }
-  const open = Object.values(ledger.state.steps).filter(({ status }) => !isFinalStep(status)).length;
-  await ledger.put({
-    type: 'give-up',
-    reason: `timeout: its ${timeoutSeconds} s were over, with ${open} steps open`,
-  });
 }
 
 /** Old runs are cleared away by whoever runs one, by a clock that does not jump (R9). What fails is no run's affair. */

@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, rmSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { askJob } from '../../../../src/jobs/index.ts';
@@ -31,6 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
+const OWNER = { type: 'owner', session: null, pid: 1, container: 'there', before: null };
 const OPERATOR = { session: null, operator: true, force: false };
 
 function ask(held: HeldRun, request: AskedRun): Promise<RunAnswer> {
@@ -90,6 +91,23 @@ describe('ending a run (R3, R6)', () => {
     expect(state.status).toBe('failed');
     expect(state.reason).toBe('timeout: its 2 s were over, with 2 steps open');
     expect(statusesOf(state)).toEqual({ now: 'canceled', later: 'canceled' });
+  });
+
+  it('R7: the time that nobody ran it does not count, however often it was taken up', async () => {
+    const held = await world.create([{ id: 'one', prompt: 'short' }]);
+    const events = [
+      ['2026-01-01T00:00:00.000Z', { type: 'run', status: 'queued', reason: null }],
+      ['2026-01-01T00:00:01.000Z', { type: 'run', status: 'running', reason: null }],
+      ['2026-01-03T00:00:00.000Z', OWNER],
+      ['2026-01-03T00:00:02.000Z', { type: 'budget', text: 'something' }],
+    ].map(([at, event], index) => JSON.stringify({ version: 1, seq: index + 1, at, ...Object(event) }));
+    writeFileSync(join(held.directory, 'events.jsonl'), `${events.join('\n')}\n`);
+    const manifest = { ...held.manifest, createdAt: '2026-01-01T00:00:00.000Z' };
+    const state = { ...held.state, status: 'running' as const, updatedAt: '2026-01-03T00:00:02.000Z' };
+    expect(await ownRun({ ...held, manifest, state }, world.deps)).toMatchObject({
+      status: 'succeeded',
+      reason: null,
+    });
   });
 
   it('R6: only its owner’s Session may change it, and the refusal names that one', async () => {
