@@ -2,6 +2,7 @@
  * Taking a run whose owner is gone (R6): its lock first, so that of several who try one gets it, then who owns it now is
  * written down. Never from an owner that lives.
  */
+import { statSync } from 'node:fs';
 import type { Clock } from '../lib/clock.ts';
 import { hasCode } from '../lib/errors.ts';
 import { type FileLock, LockTakenError, takeLock } from '../lib/kernel-lock.ts';
@@ -58,6 +59,8 @@ export async function holdRun(place: RunsPlace, directory: RunDirectory, deps: L
 export interface TakeOptions {
   /** Also when somebody else has taken it before and does not run it. */
   readonly force?: boolean;
+  /** Whoever takes it goes on with its graph. */
+  readonly goOn?: boolean;
   /** What becomes of a step whose job has died, from now on. */
   readonly retry?: Manifest['retry'];
 }
@@ -71,9 +74,11 @@ export async function takeOwnership(
   place: RunsPlace,
   directory: RunDirectory,
   caller: RunCaller,
-  { force = false, retry, ...deps }: LockDeps & TakeOptions,
+  { force = false, goOn = false, retry, ...deps }: LockDeps & TakeOptions,
 ): Promise<HeldRun> {
-  refuseFinal(await readKnownRun(directory));
+  const run = await readKnownRun(directory);
+  refuseFinal(run);
+  if (goOn) refuseAbroad(run);
   const held = await holdRun(place, directory, deps);
   try {
     const { manifest: before, state, lock } = held;
@@ -119,6 +124,14 @@ async function tell(
     pid: ownerPid,
     container: ownerContainer,
     before: before.ownerSessionId,
+  });
+}
+
+/** Another project's sandbox has the domain's runs too, and not the directories that they work in: each step would fail. */
+function refuseAbroad({ id, manifest: { invocationCwd } }: KnownRun): void {
+  if (statSync(invocationCwd, { throwIfNoEntry: false })?.isDirectory()) return;
+  throw new RunError('failed', `run ${id} works in ${invocationCwd}, and there is no such directory here`, {
+    hint: `go on with it in the sandbox of its own project; multi-agent runs cancel --force ${id} ends it here too`,
   });
 }
 

@@ -21,7 +21,7 @@ export function takeOwnership(
     const context = await runContext();
     const { place, caller, deps, jobs } = context;
     const directory = await runNamed(context, run);
-    const options = { force, ...(retry === undefined ? {} : { retry }) };
+    const options = { force, goOn, ...(retry === undefined ? {} : { retry }) };
     const held = await take(place, directory, caller, { ...deps, ...options });
     if (goOn) await launchOwner(held, { env: jobs.env, owner: ownerProgramHere() });
     else held.lock.release();

@@ -53,6 +53,16 @@ describe('taking a run over (R6)', () => {
     });
   });
 
+  it('R7: nobody goes on with a run where its directory is not: all its steps would fail', async () => {
+    const { place, orphan } = storeScene();
+    const { directory, manifest } = await orphan({ invocationCwd: '/of/another/sandbox' });
+    await expect(takeOwnership(place, directory, OPERATOR, { ...DEPS, goOn: true })).rejects.toThrow(
+      '/of/another/sandbox',
+    );
+    expect(isHeld(runLock(directory))).toBe(false);
+    expect((await readKnownRun(directory)).manifest).toEqual(manifest);
+  });
+
   it('R6: what somebody else has taken is theirs, but for --force', async () => {
     const { place, orphan } = storeScene();
     const { directory } = await orphan();

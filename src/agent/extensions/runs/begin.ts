@@ -37,7 +37,7 @@ export async function take(call: TeamCall): Promise<TeamReply> {
   const { place, caller, deps, jobs } = here;
   const directory = await runAsked(call);
   const goOn = asked.flag('continue');
-  const options = { force: asked.flag('force'), ...retryAsked(call) };
+  const options = { force: asked.flag('force'), goOn, ...retryAsked(call) };
   const held = await takeOwnership(place, directory, caller, { ...deps, ...options });
   const { runId } = held.manifest;
   if (goOn) {
