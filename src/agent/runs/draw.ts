@@ -103,7 +103,7 @@ const WORDS = 2;
 function cellsOf({ run, used, now }: DrawFacts, id: string): string[] {
   const { status = '', startedAt = null, endedAt = null } = run.state.steps[id] ?? {};
   const { tokens, cost } = used.get(id) ?? { tokens: 0, cost: 0 };
-  const took = startedAt === null ? undefined : between(startedAt, endedAt, now);
+  const took = startedAt === null ? undefined : between(startedAt, endedAt ?? run.state.terminalAt, now);
   return [
     cut(id, MOST_NAME),
     status,

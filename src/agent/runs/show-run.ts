@@ -66,12 +66,13 @@ export async function followed(
   { json }: { json: boolean },
 ): Promise<KnownRun> {
   const signal = untilStopped();
+  // Before it is looked at: what happens meanwhile is told twice, and not never.
+  const after = await lastEvent(directory);
   const first = await sceneOf(context, directory);
   if (json) await eachChange(context, directory, signal, (scene) => printJson(context, scene));
   else if (process.stdout.isTTY) await eachChange(context, directory, signal, redraw, TICK_MS);
   else {
     process.stdout.write(drawingOf(first));
-    const after = await lastEvent(directory);
     if (!first.run.state.terminal) await streamEvents(context, directory, { after, signal });
   }
   const last = await sceneOf(context, directory);
