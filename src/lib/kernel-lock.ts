@@ -174,6 +174,18 @@ function openLockFile(path: string, flags: number): number {
   }
 }
 
+/**
+ * Whether others who open the lock's path still find it held. Where somebody has replaced the file they do not, and who holds
+ * the old one must not go on as if it were alone.
+ */
+export function isStillTheLock({ fd, path }: FileLock): boolean {
+  try {
+    return isSameFile(fd, path);
+  } catch (error) {
+    throw new FileError('look at lock', path, error);
+  }
+}
+
 function isSameFile(fd: number, path: string): boolean {
   const mine = fstatSync(fd);
   const there = statSync(path, { throwIfNoEntry: false });

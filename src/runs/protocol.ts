@@ -7,6 +7,8 @@ import { RUN_ERROR_CODES } from './errors.ts';
 
 export const RUN_PROTOCOL_VERSION = 1;
 export const MAX_LINE_BYTES = 1_048_576;
+/** It stands in events and reasons. */
+const SESSION_CHARACTERS = 200;
 
 let schemas: ReturnType<typeof makeSchemas> | undefined;
 
@@ -15,7 +17,7 @@ function makeSchemas() {
   const text = z.string().check(z.minLength(1));
   const caller = z.object({
     /** Of the pi Session, or null. */
-    session: z.nullable(z.string()),
+    session: z.nullable(z.string().check(z.maxLength(SESSION_CHARACTERS))),
     /** Neither a Session nor a job: a shell, or the host. */
     operator: z.boolean(),
     force: z.boolean(),

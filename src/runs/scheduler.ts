@@ -9,6 +9,7 @@ import { SCHEMA_VERSION } from './manifest.ts';
 import {
   isFinalRun,
   isFinalStep,
+  REASON_CHARACTERS,
   type RunState,
   type RunStatus,
   type StepState,
@@ -73,8 +74,29 @@ const NEW_STEP: StepState = {
 export function advanceRun(state: RunState, graph: Graph, input: RunInput, now: Date): RunState {
   if (isFinalRun(state.status)) return state;
   const at = now.toISOString();
-  const next = settle(apply(state, input, at), graph, at);
+  const next = settle(apply(state, bounded(input), at), graph, at);
   return next === state ? state : { ...next, updatedAt: at };
+}
+
+/** Reasons are others' words: a caller's, an agent's failure. There is one for each step, and all of them must be read again. */
+function bounded(input: RunInput): RunInput {
+  switch (input.type) {
+    case 'step-ended':
+      return { ...input, end: { ...input.end, reason: input.end.reason && shortened(input.end.reason) } };
+    case 'step-refused':
+    case 'cancel':
+    case 'give-up':
+    case 'expire':
+      return { ...input, reason: shortened(input.reason) };
+    case 'begun':
+    case 'step-started':
+    case 'message':
+      return input;
+  }
+}
+
+function shortened(reason: string): string {
+  return reason.length <= REASON_CHARACTERS ? reason : `${reason.slice(0, REASON_CHARACTERS - 1)}…`;
 }
 
 function apply(state: RunState, input: RunInput, at: string): RunState {

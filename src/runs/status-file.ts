@@ -6,8 +6,8 @@ import * as z from 'zod/mini';
 import { type FileFacts, parseVersioned, SCHEMA_VERSION } from './manifest.ts';
 
 export const STATUS_FILE = 'status.json';
-/** 1,024 steps with a reason each. */
-export const STATUS_BYTES = 4 * 1_024 * 1_024;
+/** 1,024 steps with the path of a job and a reason each, however much of that JSON escapes. */
+export const STATUS_BYTES = 16 * 1_024 * 1_024;
 export const REASON_CHARACTERS = 1_000;
 
 export const RUN_STATUSES = [

@@ -23,12 +23,22 @@ export interface Graph {
   readonly steps: readonly Step[];
 }
 
+/** As JSON, with aliases filled in: so much fits into a manifest with all else. The file may be no longer than a quarter of it. */
+const FILLED_BYTES = 1_024 * 1_024;
+
 export type CheckedGraph = { readonly graph: Graph } | { readonly objections: readonly string[] };
 
 /** @param maxSteps as `--max-steps`, at most {@link LIMITS.mostSteps} */
 export function checkGraph(value: unknown, maxSteps: number = LIMITS.steps): CheckedGraph {
   const read = readGraphFile(value);
   if ('objections' in read) return read;
+  const bytes = Buffer.byteLength(JSON.stringify(read.graph));
+  if (bytes > FILLED_BYTES)
+    return {
+      objections: [
+        `the graph: with its aliases filled in it has ${bytes} bytes, ${FILLED_BYTES} is the most`,
+      ],
+    };
   const objections: string[] = [];
   const steps = read.graph.steps.flatMap((step, index) => {
     const made = stepOf(step, (field, text) =>

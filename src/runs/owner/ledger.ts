@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import { OperationError } from '../../lib/errors.ts';
+import { isStillTheLock } from '../../lib/kernel-lock.ts';
 import type { NewEvent } from '../events.ts';
 import { writeState } from '../files.ts';
 import type { HeldRun } from '../held-run.ts';
@@ -49,7 +50,7 @@ export interface LedgerOptions {
 
 /** @throws FileError */
 export async function openLedger(
-  { directory, manifest: { graph }, state: first }: HeldRun,
+  { directory, manifest: { graph }, state: first, lock }: HeldRun,
   { clock, next = () => undefined, onChange = () => undefined, onFailure = () => undefined }: LedgerOptions,
 ): Promise<Ledger> {
   const journal = await openJournal(directory, clock);
@@ -81,6 +82,8 @@ export async function openLedger(
   /** What is thrown while deciding is the asker's; what is thrown while writing is the end. */
   async function written(work: () => Promise<void>): Promise<void> {
     try {
+      if (!isStillTheLock(lock))
+        throw new OperationError(`${lock.path}: its lock was replaced, so another may own the run`);
       await work();
     } catch (error) {
       failure ??= { error };

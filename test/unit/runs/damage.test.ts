@@ -3,15 +3,21 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, w
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
+  advanceRun,
   cleanupRun,
   findRun,
   type HeldRun,
+  LIMITS,
   listRuns,
+  newRunState,
   type OwnerDeps,
   readRun,
+  readState,
+  sendToStep,
   sweepRuns,
+  writeState,
 } from '../../../src/runs/index.ts';
-import { clockAt, DEPS, OPERATOR, type StoreScene, storeScene } from './store-scene.ts';
+import { clockAt, DEPS, graphOf, OPERATOR, type StoreScene, storeScene } from './store-scene.ts';
 
 const LONG_AGO = '2026-01-01T00:00:00.000Z';
 
@@ -93,5 +99,29 @@ describe('a link in place of a run', () => {
     await expect(findRun(scene.place, run.manifest.runId)).rejects.toMatchObject({ code: 'not-found' });
     await expect(cleanup(scene, run, true)).rejects.toMatchObject({ code: 'not-found' });
     expect(existsSync(join(elsewhere, 'lock'))).toBe(false);
+  });
+});
+
+describe('a lock that was replaced', () => {
+  it('R6: ends its holder before it writes again, for another may own the run', async () => {
+    const run = await storeScene().start();
+    rmSync(run.lock.path);
+    writeFileSync(run.lock.path, '');
+    const message = { step: 'one', text: 'hello', from: 'me' };
+    await expect(sendToStep(run, message, DEPS)).rejects.toThrow('its lock was replaced');
+    expect(await readState(run.directory)).toMatchObject({ value: { steps: { one: { messages: 0 } } } });
+  });
+});
+
+describe('reasons that have no end', () => {
+  it('R1: leave a state that can be read', async () => {
+    const { directory, state } = await storeScene().start();
+    const ids = Array.from({ length: LIMITS.mostSteps }, (_, index) => `step-${index}`);
+    const graph = graphOf({ objective: 'x', steps: ids.map((id) => ({ id, prompt: 'p' })) });
+    const full = newRunState(state.runId, graph, new Date());
+    // As a caller or an agent's failure may have it: each character takes six in JSON.
+    const reason = '\u0001'.repeat(64 * 1_024);
+    await writeState(directory, advanceRun(full, graph, { type: 'cancel', reason }, new Date()));
+    expect((await readState(directory)).kind).toBe('known');
   });
 });

@@ -91,6 +91,14 @@ describe('a graph (R3, R4)', () => {
     expect(objectionsTo(steps)).toContain('step "c": it can never be reached');
   });
 
+  it('R3: refuses what aliases make longer than a manifest may be', () => {
+    const prompt = 'x'.repeat(200 * 1_024);
+    const steps = Array.from({ length: 16 }, (_, index) => ({ id: `s${index}`, prompt }));
+    expect(checkGraph({ objective: 'x', steps })).toMatchObject({
+      objections: [expect.stringContaining('1048576')],
+    });
+  });
+
   it('R3: takes more steps when it is asked to', () => {
     expect(objectionsTo(many(17), 17)).toEqual([]);
     expect(objectionsTo(many(1_025), 1_024).join()).toContain('steps');

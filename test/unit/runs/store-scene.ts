@@ -39,7 +39,7 @@ export interface StoreScene {
 }
 
 export function graphOf(value: object): Graph {
-  const checked = checkGraph(value);
+  const checked = checkGraph(value, LIMITS.mostSteps);
   if ('objections' in checked) throw new Error(checked.objections.join('\n'));
   return checked.graph;
 }
