@@ -166,13 +166,16 @@ export async function makeStateDirectory(path: string): Promise<void> {
   }
 }
 
-async function makeDirectory(path: string): Promise<void> {
+/** Where the parent goes again meanwhile, or the file system takes no directories (`/proc`), it is tried so often. */
+const MOST_ATTEMPTS = 3;
+
+async function makeDirectory(path: string, attempt = 1): Promise<void> {
   try {
     await mkdir(path, 0o700);
   } catch (error) {
-    if (hasCode(error, 'ENOENT') && dirname(path) !== path) {
+    if (hasCode(error, 'ENOENT') && dirname(path) !== path && attempt < MOST_ATTEMPTS) {
       await makeDirectory(dirname(path));
-      return makeDirectory(path);
+      return makeDirectory(path, attempt + 1);
     }
     if (hasCode(error, 'EEXIST')) {
       // A trailing slash follows a link, and refuses what is no directory.

@@ -142,6 +142,11 @@ describe('writeFileAtomic', () => {
 });
 
 describe('makeStateDirectory', () => {
+  it.runIf(existsSync('/proc/self'))('gives up where no directory can be made', async () => {
+    const refused = makeStateDirectory('/proc/nowhere/at/all');
+    await expect(refused).rejects.toThrow('cannot make directory /proc/nowhere/at/all');
+  });
+
   it('rule 2: makes it and its missing parents 0700, whatever the umask, and leaves those that exist', async () => {
     const directory = temporaryDirectory();
     mkdirSync(join(directory, 'theirs'), { mode: 0o755 });
