@@ -26,7 +26,7 @@ export function openMailbox({
   ledger,
 }: Pick<Owned, 'held' | 'ledger'> & { readonly deps: Pick<Owned['deps'], 'clock'> }): Mailbox {
   const { directory, place, manifest } = held;
-  /** One after the other for each step: its number of messages is limited. */
+  /** One after the other for each step: its number of messages is limited, and none is kept behind a delivery's back. */
   const turns = new Map<string, Promise<unknown>>();
 
   /** Undefined when nothing there takes it now. */
@@ -54,24 +54,28 @@ export function openMailbox({
     return receipt;
   }
 
+  async function deliverKept(step: Step): Promise<void> {
+    if ((ledger.state.steps[step.id]?.messages ?? 0) === 0) return;
+    for (const { text, from, receipt, isLate } of await messagesOf(directory, step.id)) {
+      if (receipt !== 'kept' || !isLate) continue;
+      if ((await put(step, text)) !== undefined)
+        await ledger.note({ type: 'message', step: step.id, text, from, receipt: LATE });
+    }
+  }
+
+  function inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
+    const done = (turns.get(id) ?? Promise.resolve()).then(work, work);
+    turns.set(
+      id,
+      done.catch(() => undefined),
+    );
+    return done;
+  }
+
   return {
-    send(id, text, from) {
-      const turn = (): Promise<MessageReceipt> => sendOne(id, text, from);
-      const done = (turns.get(id) ?? Promise.resolve()).then(turn, turn);
-      turns.set(
-        id,
-        done.catch(() => undefined),
-      );
-      return done;
-    },
-    async deliver(step) {
-      if ((ledger.state.steps[step.id]?.messages ?? 0) === 0) return;
-      for (const { text, from, receipt, isLate } of await messagesOf(directory, step.id)) {
-        if (receipt !== 'kept' || !isLate) continue;
-        if ((await put(step, text)) !== undefined)
-          await ledger.note({ type: 'message', step: step.id, text, from, receipt: LATE });
-      }
-    },
+    send: (id, text, from) => inTurn(id, () => sendOne(id, text, from)),
+    // One that is just being kept is in the events then; nobody would look for it again.
+    deliver: (step) => inTurn(step.id, () => deliverKept(step)),
   };
 }
 
