@@ -12,13 +12,14 @@ import {
   readSmall,
 } from '../../jobs/index.ts';
 import { messageOf, PiSandboxError } from '../../lib/errors.ts';
+import type { NewEvent } from '../events.ts';
 import type { Step } from '../graph/graph.ts';
 import type { JobEnd } from '../scheduler.ts';
 import { REASON_CHARACTERS } from '../status-file.ts';
 import { keepOutput } from './artifacts.ts';
 import { endJob } from './end-job.ts';
 import type { Owned } from './options.ts';
-import { messagesOf } from './prompt.ts';
+import { messagesOf, type StepMessage } from './prompt.ts';
 import type { Spending } from './spending.ts';
 import { type FoundJob, foundJob, isRunning, makeStepJob, reopenStepJob, stepJob } from './step-job.ts';
 
@@ -136,9 +137,7 @@ async function begin(
 ): Promise<void> {
   await refusing(async () => {
     try {
-      // The whole journal is read only where there is something to find.
-      const isTold = (ledger.state.steps[step.id]?.messages ?? 0) > 0;
-      const messages = isTold ? await messagesOf(held.directory, step.id) : [];
+      const messages = await messagesFor({ held, ledger }, step);
       if (found.kind === 'none') await makeStepJob(held, step, messages, deps);
       else await reopenStepJob(held, step, job, messages, deps);
     } catch (error) {
@@ -146,6 +145,23 @@ async function begin(
       if (!(error instanceof JobNameTakenError) && !(error instanceof JobRunningError)) throw error;
     }
   });
+}
+
+/** The whole journal is read only where there is something to find. */
+async function messagesFor(
+  { held, ledger }: Pick<Owned, 'held' | 'ledger'>,
+  { id }: Step,
+): Promise<StepMessage[]> {
+  const isTold = (ledger.state.steps[id]?.messages ?? 0) > 0;
+  return isTold ? await messagesOf(held.directory, id) : [];
+}
+
+/** Whoever sent them was told that they are kept: that nobody has read them is told too. */
+async function unread(owned: Owned, step: Step): Promise<NewEvent[]> {
+  const left = (await messagesFor(owned, step)).filter(({ receipt, isLate }) => receipt === 'kept' && isLate);
+  if (left.length === 0) return [];
+  const text = `step "${step.id}" has ended, and ${left.length} of its messages ${left.length === 1 ? 'was' : 'were'} not put in`;
+  return [{ type: 'problem', text }];
 }
 
 /** Waits for the end of a job's run, and brings it about when it is wanted. @returns false when the owner ended first */
@@ -200,21 +216,20 @@ async function lastOf({ deps }: Owned, found: Found, job: JobDirectory): Promise
 
 /** All that it leaves is kept, and then it is told that it has ended (R1). */
 async function writeEnd(
-  { held, deps, ledger }: Owned,
+  owned: Owned,
   spending: Spending,
   { step }: StepLife,
   job: JobDirectory,
   end: JobEnd,
 ): Promise<void> {
+  const { held, deps, ledger } = owned;
   const tooLong = await keepOutput(held.directory, step.id, job);
   const noDiff = step.worktree ? await deps.worktrees?.writeDiff(step) : undefined;
   if (noDiff !== undefined) await ledger.note({ type: 'problem', text: noDiff });
   const { tokens, cost } = await spending.last(job);
-  await ledger.put({
-    type: 'step-ended',
-    step: step.id,
-    end: tooLong === undefined ? end : { status: 'failed', reason: tooLong },
-    tokens: tokens.total,
-    cost,
-  });
+  const ended = tooLong === undefined ? end : ({ status: 'failed', reason: tooLong } as const);
+  await ledger.put(
+    { type: 'step-ended', step: step.id, end: ended, tokens: tokens.total, cost },
+    ...(await unread(owned, step)),
+  );
 }

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { jobFile, LOCK_FILE } from '../../../../src/jobs/index.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { isHeld } from '../../../../src/lib/kernel-lock.ts';
@@ -28,8 +28,12 @@ import {
   untilState,
 } from '../../../setup/run-world.ts';
 
+const DIES = { toolCalls: [{ id: 'call_1', name: 'bash', arguments: '{"command":"sleep 100"}' }] };
+
 let world: RunWorld;
 let program: string;
+/** What was interrupted works so long that it can be killed again. */
+let dies = false;
 beforeAll(async () => {
   world = await runWorld();
   program = builtProgram('src/agent/multi-agent-owner.ts', [
@@ -37,7 +41,7 @@ beforeAll(async () => {
     'src/agent/profiles',
   ]);
   world.model.callBash('work long', 'sleep 100', 'never');
-  world.model.say('go on with your task', 'went on');
+  world.model.answer('go on with your task', () => (dies ? DIES : { content: 'went on' }));
   world.model.say('short', 'done');
 });
 afterAll(() => world.stop());
@@ -182,7 +186,10 @@ describe('going on with a run whose owner is gone (R7)', () => {
   });
 
   it('R3: under a living owner one that dies is run once more, and not twice', async () => {
-    world.model.callBash('interrupted', 'sleep 100', 'never');
+    dies = true;
+    onTestFinished(() => {
+      dies = false;
+    });
     world.model.callBash('die twice', 'sleep 100', 'never');
     const held = await world.create([{ id: 'one', prompt: 'die twice' }]);
     const ended = ownRun(held, world.deps);
@@ -288,6 +295,19 @@ describe('what is done to an orphan (R6)', () => {
     const state = await ownRun(await world.take(held.directory), world.deps);
     expect(state.steps.one).toMatchObject({ status: 'succeeded', messages: 1 });
     expect(promptOf(world.jobOf(held, 'one'))).toContain('mind the docs');
+  });
+
+  it('R3: a text that was kept for a step that then ends is said to be unread', async () => {
+    const held = await world.withJob(await world.create([{ id: 'one', prompt: 'write' }]), 'one', {
+      output: 'written\n',
+    });
+    const message = { step: 'one', text: 'mind the docs', from: 'a test' };
+    expect(await sendToStep(held, message, { clock: systemClock })).toBe('kept');
+    held.lock.release();
+    const state = await ownRun(await world.take(held.directory), world.deps);
+    expect(statusesOf(state)).toEqual({ one: 'succeeded' });
+    const problems = (await eventsOf(held.directory)).filter(({ type }) => type === 'problem');
+    expect(problems).toMatchObject([{ text: 'step "one" has ended, and 1 of its messages was not put in' }]);
   });
 
   it('R9: what has ended stays as it is, whoever takes it', async () => {
