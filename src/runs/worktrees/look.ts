@@ -39,16 +39,22 @@ export async function lookAtTree(
   const known = tree.gitDirectory !== undefined;
   return {
     exists,
-    repositoryGone: tree.common === undefined,
+    repositoryGone: tree.common === undefined && tree.trouble === undefined,
     dirtyFiles: exists && known ? await dirtyFiles(git, tree) : NONE,
     unpushedCommits: await unpushedCommits(git, tree),
-    unknown: exists && !known && !(await hasWholeDiff(run, step)) ? reasonOf(tree) : undefined,
+    unknown: exists && !known && (await mayLose(tree, run, step)) ? reasonOf(tree) : undefined,
   };
 }
 
 const NONE: Named = { first: [], more: 0 };
 
-function reasonOf({ common, record }: Tree): string {
+/** A diff has all that there was when the step ended; where the repository is still there, git may yet tell what came later. */
+async function mayLose({ trouble }: Tree, run: RunDirectory, step: StepId): Promise<boolean> {
+  return trouble !== undefined || !(await hasWholeDiff(run, step));
+}
+
+function reasonOf({ common, trouble, record }: Tree): string {
+  if (trouble !== undefined) return `git cannot look into ${record.repoRoot}: ${trouble}`;
   return common === undefined
     ? `its repository ${record.repoRoot} has gone`
     : `${record.repoRoot} knows no such worktree any more`;

@@ -26,7 +26,12 @@ export async function checkOut(
   tree: Tree,
   hold: number,
 ): Promise<void> {
-  const { record, path, common } = tree;
+  const { record, path, common, trouble } = tree;
+  if (trouble !== undefined)
+    throw new RunError(
+      'failed',
+      `step ${step} can have no worktree: git cannot look into ${record.repoRoot}: ${trouble}`,
+    );
   if (common === undefined)
     throw new RunError('failed', `step ${step} can have no worktree: ${record.repoRoot} has gone`);
   await discard(tree, step);

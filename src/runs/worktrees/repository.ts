@@ -34,20 +34,32 @@ export async function wayTo(repoRoot: string, from: string): Promise<string> {
   return relative(repoRoot, await realDirectory(from));
 }
 
-/** What all worktrees of a repository share. Undefined where there is no repository any more. */
-export async function commonDirectory(git: Git, repoRoot: string): Promise<string | undefined> {
+/** What all worktrees of a repository share. */
+export interface Common {
+  /** Undefined where there is no repository any more, or git cannot look into it. */
+  readonly common: string | undefined;
+  /** Why git cannot: that is no proof that it has gone. */
+  readonly trouble: string | undefined;
+}
+
+const GONE: Common = { common: undefined, trouble: undefined };
+
+export async function commonDirectory(git: Git, repoRoot: string): Promise<Common> {
   let cwd: string;
   try {
     cwd = await realpath(repoRoot);
   } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return undefined;
+    if (hasCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return GONE;
     throw new FileError('look at', repoRoot, error);
   }
   const top = await git(['rev-parse', '--show-toplevel'], { cwd });
+  if (top.code !== 0)
+    return top.complaint.startsWith('not a git repository') ? GONE : { ...GONE, trouble: top.complaint };
   // A repository further up is another one.
-  if (top.code !== 0 || lineOf(top.stdout) !== cwd) return undefined;
+  if (lineOf(top.stdout) !== cwd) return GONE;
   const words = ['rev-parse', '--path-format=absolute', '--git-common-dir'];
-  return realpath(lineOf(await succeed(git, `look into ${repoRoot}`, words, { cwd })));
+  const common = await realpath(lineOf(await succeed(git, `look into ${repoRoot}`, words, { cwd })));
+  return { common, trouble: undefined };
 }
 
 /** The commit that something names; undefined where there is none. */

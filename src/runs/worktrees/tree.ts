@@ -15,8 +15,10 @@ export interface Tree {
   readonly record: WorktreeRecord;
   readonly path: string;
   readonly stands: 'directory' | 'other' | 'nothing';
-  /** Undefined where the repository has gone. */
+  /** Undefined where the repository has gone, or cannot be looked into. */
   readonly common: string | undefined;
+  /** Why it cannot. */
+  readonly trouble: string | undefined;
   /** All that the repository has of it, whole or not. */
   readonly entries: readonly Entry[];
   /** Its own git directory. Undefined where that is missing or not whole. */
@@ -31,12 +33,12 @@ export async function treeOf(
 ): Promise<Tree> {
   const path = worktreeDirectory(directory, step);
   const record = { ...read, worktreePath: path, branchName: stepBranch(runId, step) };
-  const common = await commonDirectory(git, record.repoRoot);
+  const { common, trouble } = await commonDirectory(git, record.repoRoot);
   const entries = common === undefined ? [] : entriesFor(common, await spellings(path, step), runId);
   const [whole, ...others] = entries.filter((entry) => entry.complete);
   // Two that claim one place: none is to be trusted.
   const gitDirectory = others.length === 0 ? whole?.gitDirectory : undefined;
-  return { record, path, stands: await standing(path), common, entries, gitDirectory };
+  return { record, path, stands: await standing(path), common, trouble, entries, gitDirectory };
 }
 
 /** Words that make git take these directories, and not those that the tree's own `.git` names. */

@@ -126,6 +126,16 @@ describe('removing a worktree (R5)', () => {
     expect([existsSync(path), await isCleanedUp()]).toEqual([false, true]);
   });
 
+  it('R5: where git cannot look into the repository, which is there, it stays', async () => {
+    await worktrees.writeDiff(STEP);
+    writeFileSync(join(path, 'later.txt'), 'more\n');
+    writeFileSync(join(scene.repository, '.git', 'config'), 'no configuration');
+    await expect(worktrees.remove(STEP, { force: false })).rejects.toThrow(/cannot be told .* bad config/);
+    expect(existsSync(join(path, 'later.txt'))).toBe(true);
+    await worktrees.remove(STEP, { force: true });
+    expect(existsSync(path)).toBe(false);
+  });
+
   it('R5: a diff that was cut is none that keeps all', async () => {
     writeFileSync(join(path, 'long.txt'), 'long\n'.repeat(1_000_000));
     await worktrees.writeDiff(STEP);
