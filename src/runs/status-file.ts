@@ -99,6 +99,11 @@ export function misfitOf(
   return `${STATUS_FILE} has other steps than the graph`;
 }
 
+/** A step by a name that anybody may have given: also one that every object has, such as `constructor`, which is an id as any other. */
+export function stepIn({ steps }: RunState, id: string): StepState | undefined {
+  return Object.hasOwn(steps, id) ? steps[id] : undefined;
+}
+
 const FINAL_RUNS: readonly RunStatus[] = ['succeeded', 'mixed', 'failed', 'canceled', 'expired'];
 const FINAL_STEPS: readonly StepStatus[] = ['succeeded', 'failed', 'blocked', 'timed-out', 'canceled'];
 

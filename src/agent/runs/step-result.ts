@@ -7,6 +7,7 @@ import {
   outputArtifact,
   RunError,
   type StepStatus,
+  stepIn,
 } from '../../runs/index.ts';
 import { printable } from '../jobs/result.ts';
 import { answering } from './answering.ts';
@@ -21,7 +22,7 @@ export function stepResult(
 ): Promise<number> {
   return answering({ json }, async () => {
     const { id, directory, state } = await knownRunNamed(await runContext(), run);
-    const there = state.steps[step];
+    const there = stepIn(state, step);
     if (there === undefined || !isStepId(step))
       throw new RunError('not-found', `run ${id} has no step ${JSON.stringify(step.slice(0, 100))}`, {
         hint: `multi-agent runs show ${id}`,

@@ -14,6 +14,7 @@ import {
   readRun,
   readState,
   sendToStep,
+  stepIn,
   sweepRuns,
   writeState,
 } from '../../../src/runs/index.ts';
@@ -123,5 +124,17 @@ describe('reasons that have no end', () => {
     const reason = '\u0001'.repeat(64 * 1_024);
     await writeState(directory, advanceRun(full, graph, { type: 'cancel', reason }, new Date()));
     expect((await readState(directory)).kind).toBe('known');
+  });
+});
+
+describe('a step that is called as what every object has', () => {
+  it('R3: is there where the graph has it, and only there', async () => {
+    const { state } = await storeScene().start();
+    expect(stepIn(state, 'constructor')).toBeUndefined();
+    const graph = graphOf({ objective: 'x', steps: [{ id: 'constructor', prompt: 'p' }] });
+    const other = newRunState(state.runId, graph, new Date());
+    expect(stepIn(other, 'constructor')).toMatchObject({ status: 'pending' });
+    const canceled = advanceRun(other, graph, { type: 'cancel', reason: 'x' }, new Date());
+    expect(canceled).toMatchObject({ status: 'canceled', steps: { constructor: { status: 'canceled' } } });
   });
 });

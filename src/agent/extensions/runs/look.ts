@@ -12,6 +12,7 @@ import {
   readEvents,
   reattachRun,
   STRANGE_STATUSES,
+  stepIn,
   waitForRun,
 } from '../../../runs/index.ts';
 import { scheduleRows } from '../../runs/schedule-json.ts';
@@ -90,7 +91,7 @@ export async function stepResult(call: TeamCall): Promise<TeamReply> {
   const { asked } = call;
   const run = await knownRunAsked(call);
   const step = asked.needed('step');
-  const found = run.state.steps[step];
+  const found = stepIn(run.state, step);
   if (found === undefined || !isStepId(step))
     throw new RunError('not-found', `run ${run.id} has no step ${JSON.stringify(step.slice(0, 100))}`, {
       hint: `its steps: ${run.manifest.graph.steps.map(({ id }) => id).join(' ')}`.slice(0, 1_000),

@@ -28,6 +28,7 @@ describe('a run from its start to its removal', () => {
     });
     const id = String(answer.runId);
     expect(await runs('step-result', id, 'build')).toMatchObject({ code: 0, stdout: 'the build\n' });
+    expect((await runs('step-result', id, 'constructor')).stderr).toContain('has no step "constructor"');
     expect((await runs('list')).stdout).toMatch(new RegExp(`^${id} +succeeded +2/2 +this-session `, 'm'));
     expect((await runs('events', id, '--after', '5')).stdout).toMatch(
       /^6 .* step build succeeded\n7 .* run succeeded\n$/,
