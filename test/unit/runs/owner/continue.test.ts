@@ -185,7 +185,10 @@ describe('going on with a run whose owner is gone (R7)', () => {
     expect(state.steps.one?.reason).toContain('died');
   });
 
-  it('R3: under a living owner one that dies is run once more, and not twice', async () => {
+  // The pi of the first run gets 10 s to end by itself.
+  it('R3: under a living owner one that dies is run once more, and not twice', {
+    timeout: 150_000,
+  }, async () => {
     dies = true;
     onTestFinished(() => {
       dies = false;
@@ -196,7 +199,8 @@ describe('going on with a run whose owner is gone (R7)', () => {
     const job = world.jobOf(held, 'one');
     await until('its job', () => isAtWork(job));
     await killRunner(job);
-    await until('its second run', () => fileOf(job, 'runs') === '2' && fileOf(job, 'status') === 'running');
+    const goesOn = (): boolean => fileOf(job, 'runs') === '2' && fileOf(job, 'status') === 'running';
+    await until('its second run', goesOn, 90_000);
     await killRunner(job);
     const state = await ended;
     expect(state.steps.one).toMatchObject({ status: 'failed', attempts: 2 });
