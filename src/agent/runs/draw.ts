@@ -14,6 +14,8 @@ import { laneRows, NODE } from './graph-lanes.ts';
 export interface Used {
   readonly tokens: number;
   readonly cost: number;
+  /** It runs, and its job still waits for a slot or is just starting (R3, J8). */
+  readonly queued?: boolean;
 }
 
 export interface DrawFacts {
@@ -46,6 +48,9 @@ const COLOURS: Readonly<Record<StepStatus, number>> = {
   'timed-out': 31,
   canceled: 33,
 };
+
+/** Of one whose job has not begun (R3). */
+const QUEUED = { mark: '◌', colour: 90 } as const;
 
 const MOST_NAME = 24;
 
@@ -91,7 +96,10 @@ function graph(facts: DrawFacts): string[] {
     const text = aligned(cells.get(id) ?? [], widths);
     const room = columns - laneWidth - text.length - 4;
     const note = cut(safeForTerminal(noteOf(facts.run, id)), room);
-    const mark = paint(MARKS[status], COLOURS[status], colours);
+    const isQueued = facts.used.get(id)?.queued === true;
+    const mark = isQueued
+      ? paint(QUEUED.mark, QUEUED.colour, colours)
+      : paint(MARKS[status], COLOURS[status], colours);
     return `${lanes.padEnd(laneWidth).replace(NODE, mark)}  ${text}  ${note}`.trimEnd();
   });
 }
@@ -102,11 +110,11 @@ const WORDS = 2;
 
 function cellsOf({ run, used, now }: DrawFacts, id: string): string[] {
   const { status = '', startedAt = null, endedAt = null } = run.state.steps[id] ?? {};
-  const { tokens, cost } = used.get(id) ?? { tokens: 0, cost: 0 };
+  const { tokens, cost, queued = false }: Used = used.get(id) ?? { tokens: 0, cost: 0 };
   const took = startedAt === null ? undefined : between(startedAt, endedAt ?? run.state.terminalAt, now);
   return [
     cut(id, MOST_NAME),
-    status,
+    queued ? 'queued' : status,
     took === undefined ? '' : clock(took),
     tokens === 0 ? '' : short(tokens),
     cost === 0 ? '' : money(cost),

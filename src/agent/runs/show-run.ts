@@ -1,6 +1,4 @@
 /** A run drawn once, or again at every change: on a terminal in place, elsewhere as a drawing, lines, and a drawing. */
-import { readUsage } from '../../jobs/index.ts';
-import { PiSandboxError } from '../../lib/errors.ts';
 import { jsonText } from '../../lib/json-text.ts';
 import {
   factsOf,
@@ -16,6 +14,7 @@ import type { RunContext } from './context.ts';
 import { drawRun, type Used } from './draw.ts';
 import { runDetails } from './run-json.ts';
 import { streamEvents, untilStopped } from './stream.ts';
+import { usedBySteps } from './used.ts';
 
 const CLEAR_SCREEN = '\u001b[H\u001b[2J';
 const COLUMNS = 80;
@@ -34,23 +33,8 @@ export interface Scene {
 /** @throws RunError as `readKnownRun` */
 export async function sceneOf({ caller, deps }: RunContext, directory: RunDirectory): Promise<Scene> {
   const run = await readKnownRun(directory);
-  const used = new Map<string, Used>();
-  for (const [id, { status, job, tokens, cost }] of Object.entries(run.state.steps)) {
-    const now = status === 'running' && job !== null ? await usedSoFar(job) : undefined;
-    used.set(id, now ?? { tokens, cost });
-  }
+  const used = await usedBySteps(run);
   return { run, ownerClass: ownerClassOf(factsOf(run), caller), used, now: deps.clock.now() };
-}
-
-/** Of a job that may not be there yet, or is just being written. */
-async function usedSoFar(job: string): Promise<Used | undefined> {
-  try {
-    const usage = await readUsage(job);
-    return usage && { tokens: usage.tokens.total, cost: usage.cost };
-  } catch (error) {
-    if (!(error instanceof PiSandboxError)) throw error;
-    return undefined;
-  }
 }
 
 export function drawingOf(scene: Scene): string {

@@ -124,6 +124,13 @@ make it good
     expect(drawRun({ ...facts, colours: true })).toContain('\u001b[32m✓\u001b[0m');
   });
 
+  it('R3: says of a step whose job has not begun that it is queued', async () => {
+    const known = await run({ plan: { status: 'running', startedAt: '2026-01-31T09:00:00Z' } });
+    const used = new Map([['plan', { tokens: 0, cost: 0, queued: true }]]);
+    const facts = { run: known, ownerClass: 'this-session', used, now, columns: 80 } as const;
+    expect(drawRun({ ...facts, colours: false })).toMatch(/^◌ +plan +queued /m);
+  });
+
   it('R8: gives more room to what it waits for where there is some', async () => {
     const facts = { ownerClass: 'orphan', used: new Map(), now, columns: 160, colours: false } as const;
     const text = drawRun({ ...facts, run: await run({}) });

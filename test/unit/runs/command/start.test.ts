@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { eventually } from '../../../setup/look.ts';
 import { runScene } from './scene.ts';
 
 const PATIENT = { timeout: 60_000 };
@@ -46,6 +47,22 @@ describe('a run from its start to its removal', () => {
     });
     expect(await runsJson('cleanup', id)).toMatchObject({ ok: true, removed: true });
     expect(await runsJson('list')).toEqual({ ok: true, runs: [], next: null, scheduledRuns: [] });
+  });
+
+  it('R3, J8: a step that waits for a slot of the jobs is shown as queued', PATIENT, async () => {
+    const { env, model, startRun, runs } = await runScene();
+    env.MULTI_AGENT_MAX_RUNNING = '1';
+    model.callBash('take long', 'sleep 30', 'never');
+    const id = await startRun(['one', 'two'].map((step) => ({ id: step, prompt: 'take long' })));
+    let shown = '';
+    await eventually('one to wait', async () => {
+      shown = (await runs('show', id)).stdout;
+      return shown.includes('● ') && shown.includes('◌ ');
+    });
+    expect(shown).toMatch(/^◌ +(one|two) +queued /m);
+    expect((await runs('status', id)).stdout).toMatch(/^(one|two) +queued /m);
+    expect(await runs('cancel', id)).toMatchObject({ code: 0 });
+    expect(await runs('wait', id)).toMatchObject({ code: 1, stdout: `${id} canceled\n` });
   });
 
   it('R4: start prints an id at once, and the commands that lead on', PATIENT, async () => {
