@@ -135,11 +135,10 @@ function knownRow(
     objective: cut(hide(manifest.objective), isOwn(manifest.ownerSessionId, caller)),
     createdAt: manifest.createdAt,
     runDir,
-    pendingWorktrees: pendingWorktrees(runDir, manifest),
+    ...worktreesIn(runDir, manifest),
     steps: manifest.graph.steps.length,
     stepsDone: Object.values(state.steps).filter((step) => isFinalStep(step.status)).length,
     project: manifest.realProject,
-    problem: null,
   };
 }
 
@@ -170,12 +169,20 @@ function cut(objective: string, own: boolean): string {
   return own || objective.length <= most ? objective : `${objective.slice(0, most - 1)}…`;
 }
 
-/** Only a step that asks for one has a worktree. */
-function pendingWorktrees(runDir: RunDirectory, { graph }: Manifest): number {
-  if (!graph.steps.some(({ worktree }) => worktree)) return 0;
+/** Only a step that asks for one has a worktree; where the list of them cannot be read, each may still have its own. */
+function worktreesIn(
+  runDir: RunDirectory,
+  { graph }: Manifest,
+): Pick<RunRow, 'pendingWorktrees' | 'problem'> {
+  const most = graph.steps.filter(({ worktree }) => worktree).length;
+  if (most === 0) return { pendingWorktrees: 0, problem: null };
   const facts = quickFile(runDir, WORKTREES_FILE, WORKTREES_BYTES, parseWorktrees);
-  if (facts.kind !== 'known') return 0;
-  return facts.value.worktrees.filter(({ cleanedUp }) => !cleanedUp).length;
+  if (facts.kind === 'known') {
+    const pending = facts.value.worktrees.filter(({ cleanedUp }) => !cleanedUp).length;
+    return { pendingWorktrees: pending, problem: null };
+  }
+  const problem = facts.kind === 'none' ? `there is no ${WORKTREES_FILE}` : strangeStatus(facts).problem;
+  return { pendingWorktrees: most, problem };
 }
 
 function strangeRow(runId: RunId, runDir: RunDirectory, facts: FileFacts<unknown>): RunRow {

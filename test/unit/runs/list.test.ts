@@ -99,6 +99,25 @@ describe('listing runs (R8)', () => {
     ]);
   });
 
+  it('R8: where the list of its worktrees cannot be read, each step may still have one', async () => {
+    const { place, orphan } = storeScene();
+    const graph = graphOf({
+      objective: 'build',
+      steps: [
+        { id: 'a', prompt: 'x', worktree: true },
+        { id: 'b', prompt: 'y' },
+      ],
+    });
+    const { directory } = await orphan({}, {}, graph);
+    const row = async () => (await listRuns(place, { caller: OPERATOR })).runs[0];
+    expect(await row()).toMatchObject({ pendingWorktrees: 0, problem: null });
+    writeFileSync(join(directory, 'worktrees.json'), '{');
+    const problem = 'worktrees.json is not JSON';
+    expect(await row()).toMatchObject({ status: 'running', pendingWorktrees: 1, problem });
+    rmSync(join(directory, 'worktrees.json'));
+    expect(await row()).toMatchObject({ pendingWorktrees: 1, problem: 'there is no worktrees.json' });
+  });
+
   it('R6: says of each whose it is', async () => {
     const { place, start, ended, orphan } = storeScene();
     await start({ session: 'me' });
