@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readJob, reopenJob, runJob } from '../../../../src/jobs/index.ts';
@@ -88,7 +88,8 @@ describe('a disk that is full (J11)', () => {
     const held = await world.hold('vanish', 'vanish');
     const running = runJob(held, world.options).catch((error: unknown) => error);
     await watchUntil(held, (text) => text.startsWith('tool'));
-    rmSync(held.directory, { recursive: true });
+    // In one step: file by file, the run would write between them.
+    renameSync(held.directory, join(world.directory, 'vanished'));
     expect(await running).toHaveProperty('code', 'ENOENT');
     await world.stop();
   });
