@@ -37,6 +37,7 @@ export async function createRun(place: RunsPlace, request: StartRequest, deps: R
   const directory = runDirectory(place, id);
   const building = join(place.root, `${BUILDING_PREFIX}${randomId(16, deps.random)}`);
   let lock: FileLock | undefined;
+  let placed = false;
   try {
     await makeDirectory(building);
     await makeDirectory(artifactsDirectory(building));
@@ -51,11 +52,14 @@ export async function createRun(place: RunsPlace, request: StartRequest, deps: R
     ]);
     sync(building);
     await takePlace(building, directory);
+    placed = true;
     sync(place.root);
     // The file moved with its directory; the lock is on the file.
     const held = { ...lock, path: runLock(directory) };
     return { place, directory, manifest, state, lock: held };
   } catch (error) {
+    // Whoever is told that it failed must not find it in the list.
+    if (placed) await rename(directory, building).catch(() => undefined);
     lock?.release();
     await rm(building, { recursive: true, force: true }).catch(() => undefined);
     await rmdir(directory).catch(() => undefined);
