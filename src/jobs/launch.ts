@@ -1,10 +1,9 @@
 /** Starting the runner of a job, which goes on without the command that starts it (J2, J4). */
-import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import type { Clock } from '../lib/clock.ts';
 import { messageOf, OperationError } from '../lib/errors.ts';
 import { FileError } from '../lib/file-error.ts';
-import { SMALL_PROCESS_FLAGS } from '../lib/small-process.ts';
+import { spawnDetached } from '../lib/small-process.ts';
 import { jobFile, LOG_FLAGS } from './files.ts';
 import type { HeldJob } from './held-job.ts';
 import { detachedEnvironment } from './hunt/marks.ts';
@@ -41,19 +40,12 @@ export async function launchRunner(held: HeldJob, { clock, env, runner }: Launch
   try {
     const log = openRunnerLog(directory);
     try {
-      await new Promise<void>((resolve, reject) => {
-        const child = spawn(runner.command, [...SMALL_PROCESS_FLAGS, ...runner.args, directory], {
-          // Not the project: it may be moved, unmounted or deleted meanwhile.
-          cwd: '/',
-          detached: true,
-          env: detachedEnvironment(env),
-          stdio: ['ignore', log, log, lock.fd],
-        });
-        child.once('error', reject);
-        child.once('spawn', () => {
-          child.unref();
-          resolve();
-        });
+      await spawnDetached({
+        command: runner.command,
+        args: [...runner.args, directory],
+        env: detachedEnvironment(env),
+        log,
+        lock: lock.fd,
       });
     } finally {
       closeSync(log);

@@ -8,7 +8,7 @@ export type AddressOf = (name: string) => string;
 /**
  * Runs `work` with the directory as that of the process, where a name alone is an address: through the descriptor each look
  * costs the kernel twice as much, which is most of the time of a walk. The directory is entered through its descriptor, so it is
- * the one that was opened. Synchronous: nobody else ever runs there. Where a process cannot go there (a worker thread, a
+ * the one that was opened. Synchronous, so no other code of ours runs there; file operations that are under way in other threads have absolute paths. Where a process cannot go there (a worker thread, a
  * directory that may only be read, a system without `/proc`), addresses are those of the handle.
  */
 export function inDirectory<T>(directory: DirectoryHandle, work: (addressOf: AddressOf) => T): T {

@@ -1,11 +1,10 @@
 /** Starting the owner of a run, which goes on without the command that starts it (R6). */
-import { spawn } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { detachedEnvironment } from '../../jobs/index.ts';
 import { messageOf, OperationError } from '../../lib/errors.ts';
 import { FileError } from '../../lib/file-error.ts';
-import { SMALL_PROCESS_FLAGS } from '../../lib/small-process.ts';
+import { spawnDetached } from '../../lib/small-process.ts';
 import type { HeldRun } from '../held-run.ts';
 import type { RunDirectory } from '../places.ts';
 
@@ -55,19 +54,12 @@ export async function launchOwner(held: HeldRun, { env, owner }: LaunchOwnerOpti
   try {
     const log = openOwnerLog(directory);
     try {
-      await new Promise<void>((resolve, reject) => {
-        const child = spawn(owner.command, [...SMALL_PROCESS_FLAGS, ...owner.args, directory], {
-          // Not the project: it may be moved, unmounted or deleted meanwhile.
-          cwd: '/',
-          detached: true,
-          env: detachedEnvironment(env),
-          stdio: ['ignore', log, log, lock.fd],
-        });
-        child.once('error', reject);
-        child.once('spawn', () => {
-          child.unref();
-          resolve();
-        });
+      await spawnDetached({
+        command: owner.command,
+        args: [...owner.args, directory],
+        env: detachedEnvironment(env),
+        log,
+        lock: lock.fd,
       });
     } finally {
       closeSync(log);

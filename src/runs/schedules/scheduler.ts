@@ -1,5 +1,4 @@
 /** The process that watches a project's schedules: one for each project on a machine or in a sandbox (R10). */
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { closeSync, constants, fstatSync, ftruncateSync, openSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
@@ -8,7 +7,7 @@ import { makeStateDirectory } from '../../lib/atomic-file.ts';
 import { messageOf, OperationError } from '../../lib/errors.ts';
 import { FileError } from '../../lib/file-error.ts';
 import { type FileLock, LockTakenError, takeLock } from '../../lib/kernel-lock.ts';
-import { SMALL_PROCESS_FLAGS } from '../../lib/small-process.ts';
+import { spawnDetached } from '../../lib/small-process.ts';
 import { type RunsPlace, schedulesDirectory } from '../places.ts';
 import { listSchedules } from './add.ts';
 import { type WatchOptions, watchSchedules } from './watch.ts';
@@ -106,18 +105,11 @@ export async function startScheduler(
 ): Promise<void> {
   const log = openLog(place);
   try {
-    await new Promise<void>((resolve, reject) => {
-      const child = spawn(scheduler.command, [...SMALL_PROCESS_FLAGS, ...scheduler.args, project], {
-        cwd: '/',
-        detached: true,
-        env: detachedEnvironment(env),
-        stdio: ['ignore', log, log],
-      });
-      child.once('error', reject);
-      child.once('spawn', () => {
-        child.unref();
-        resolve();
-      });
+    await spawnDetached({
+      command: scheduler.command,
+      args: [...scheduler.args, project],
+      env: detachedEnvironment(env),
+      log,
     });
   } catch (error) {
     throw new SchedulerStartError(scheduler.command, error);
